@@ -1,0 +1,1 @@
+//! bitset: see ARCHITECTURE.md.

@@ -1,0 +1,15 @@
+//! What differs between native and wasm32 under one name: thread bounds, clock, sleep, background tasks,
+//! giving way to the event loop. [`cancel`] is shared by both.
+
+pub mod cancel;
+
+#[cfg(not(target_arch = "wasm32"))]
+mod native;
+#[cfg(target_arch = "wasm32")]
+mod web;
+
+pub use cancel::Cancel;
+#[cfg(not(target_arch = "wasm32"))]
+pub use native::{MaybeSend, MaybeSync, block_on, now_millis, sleep_millis, spawn, unix_millis, yield_now};
+#[cfg(target_arch = "wasm32")]
+pub use web::{MaybeSend, MaybeSync, now_millis, sleep_millis, spawn, unix_millis, yield_now};

@@ -1,0 +1,1 @@
+//! postings: see ARCHITECTURE.md.

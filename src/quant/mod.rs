@@ -1,0 +1,1 @@
+//! quant: see ARCHITECTURE.md.

@@ -1,0 +1,3 @@
+//! Queries: what a caller asks ([`request`]), the query tree, its parsers, weights and scorers.
+
+pub mod request;

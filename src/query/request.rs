@@ -1,0 +1,264 @@
+//! What a search asks and answers, in the JSON shape of the TypeScript face: one place that Rust, the wasm
+//! adapter, the command line and the documentation share.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::ids::DocId;
+
+/// One search. Without `query` and `vector` every document matches (filters, sort and facets still apply).
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct SearchRequest {
+    /// Words to look for. Never a syntax error: see [`Self::syntax`].
+    pub query: Option<String>,
+    /// How `query` is read. Default plain.
+    pub syntax: Syntax,
+    /// Text fields to search, all of them by default.
+    pub fields: Option<Vec<String>>,
+    /// Whether one word is enough or all must match, in plain mode. Default any.
+    #[serde(rename = "match")]
+    pub matching: MatchMode,
+    /// Treat the last word as a prefix, for search as you type. Default false.
+    pub prefix: bool,
+    /// Look for the nearest vectors too, or alone.
+    pub vector: Option<VectorClause>,
+    /// How the text and the vector ranking become one, where both are asked. Default reciprocal rank fusion, k 60.
+    pub fuse: Fuse,
+    /// Conditions on columns: `{ "year": { "gte": 2020 }, "tag": ["a", "b"], "not": { "draft": true } }`.
+    pub filter: Option<Value>,
+    /// Order by columns instead of by score: `[{ "field": "year", "order": "desc" }]`.
+    pub sort: Vec<SortKey>,
+    /// Count documents per value.
+    pub facets: Vec<FacetClause>,
+    /// Text fields whose matches are marked in the hits.
+    pub highlight: Vec<String>,
+    /// Stored fields to return; all by default, none with an empty list.
+    pub select: Option<Vec<String>>,
+    /// Hits to return. Default 10.
+    pub limit: Option<u32>,
+    /// Hits to skip. Default 0.
+    pub offset: u32,
+    /// Where vectors are scored. Default auto.
+    pub gpu: GpuMode,
+    /// Say how each score came about. Default false.
+    pub explain: bool,
+}
+
+/// How query text is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Syntax {
+    /// Every character is text, except that `"double quotes"` make a phrase.
+    #[default]
+    Plain,
+    /// `+must -not "a phrase" field:term pre* (group)^2`. Never an error: what is ignored is reported.
+    Lucene,
+}
+
+/// How many words of a plain query must match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MatchMode {
+    /// At least one; more of them score higher.
+    #[default]
+    Any,
+    /// All of them.
+    All,
+}
+
+/// The vector leg. Exactly one of `value` and `like` is given.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct VectorClause {
+    /// The vector field.
+    pub field: String,
+    /// The query vector.
+    pub value: Option<Vec<f32>>,
+    /// Use the vector of this document ("more like this"); the document itself is left out.
+    pub like: Option<DocId>,
+    /// Neighbours to consider for fusion. Default max(100, offset + limit). No score cut-off is applied.
+    pub k: Option<u32>,
+}
+
+/// How two rankings become one.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fuse {
+    /// Reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009): sum of 1 / (60 + rank), ranks from 1.
+    Rrf,
+    /// The same with another constant.
+    #[serde(rename = "rrfK")]
+    RrfK(f32),
+    /// Weighted sum of both scores, each divided by the best of its ranking. A weight of 0 leaves exactly the other leg.
+    Weights {
+        /// Factor of the text score.
+        text: f32,
+        /// Factor of the vector score.
+        vector: f32,
+    },
+}
+
+impl Default for Fuse {
+    fn default() -> Self {
+        Self::Rrf
+    }
+}
+
+/// One sort key. Missing values come last in either order; ties are broken by later keys, then by index order.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+pub struct SortKey {
+    /// A column, or `_score`.
+    pub field: String,
+    /// Direction. Default ascending (descending for `_score`).
+    #[serde(default)]
+    pub order: Option<SortOrder>,
+}
+
+/// Direction of a sort.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SortOrder {
+    /// Smallest first.
+    Asc,
+    /// Largest first.
+    Desc,
+}
+
+/// One facet: a field name, or a field with a limit.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(untagged)]
+pub enum FacetClause {
+    /// The ten most frequent values.
+    Field(String),
+    /// Up to `limit` values.
+    Limited {
+        /// A keyword, bool, number, integer or date field.
+        field: String,
+        /// Values to return. Default 10.
+        limit: Option<u32>,
+    },
+}
+
+/// Where vectors are scored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GpuMode {
+    /// On a hardware GPU where that pays, else on the CPU; the answer says which and why.
+    #[default]
+    Auto,
+    /// On the CPU.
+    Off,
+    /// On any GPU adapter, software ones included; `no_gpu` if there is none.
+    Required,
+}
+
+/// The answer.
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SearchResponse {
+    /// Best first.
+    pub hits: Vec<Hit>,
+    /// Documents that match, exact. For a vector search alone: documents that pass the filter and have a vector.
+    pub total: u64,
+    /// One entry per requested facet, in order.
+    pub facets: Vec<FacetResult>,
+    /// Milliseconds inside the engine.
+    pub took: f64,
+    /// What of a `lucene` query was ignored, in words.
+    pub ignored: Vec<String>,
+    /// What the search cost.
+    pub stats: SearchStats,
+}
+
+/// One document of the answer.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hit {
+    /// The caller's id.
+    pub id: DocId,
+    /// Score the hits are ordered by; larger is better.
+    pub score: f64,
+    /// BM25 score, where the text leg found it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text_score: Option<f32>,
+    /// Vector score, where the vector leg found it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vector_score: Option<f32>,
+    /// The stored document, or the selected part of it.
+    pub doc: Map<String, Value>,
+    /// Per highlighted field: the parts of each of its texts that match.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub highlights: Vec<FieldHighlight>,
+    /// How the score came about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<Explanation>,
+}
+
+/// Marks in one field of one hit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FieldHighlight {
+    /// The field.
+    pub field: String,
+    /// Which of the field's texts, 0 for a single one.
+    pub value_ix: u32,
+    /// Matches in the whole text: pairs of start and end in UTF-16 code units, ascending, not overlapping.
+    pub ranges: Vec<(u32, u32)>,
+    /// A part of the text around the best matches, at most about 200 characters.
+    pub snippet: String,
+    /// Matches inside `snippet`, as `ranges`.
+    pub snippet_ranges: Vec<(u32, u32)>,
+}
+
+/// A node of a score's derivation; `value` is the sum (or stated function) of `details`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explanation {
+    /// The value.
+    pub value: f64,
+    /// What it is.
+    pub description: String,
+    /// What it is made of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<Explanation>,
+}
+
+/// Counts of one facet, most frequent first, ties by value.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FacetResult {
+    /// The field.
+    pub field: String,
+    /// Value and number of matching documents.
+    pub values: Vec<FacetCount>,
+}
+
+/// One value of a facet.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FacetCount {
+    /// The value, in the field's JSON type.
+    pub value: Value,
+    /// Matching documents that have it.
+    pub count: u64,
+}
+
+/// What one search cost.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SearchStats {
+    /// Requests to storage.
+    pub requests: u64,
+    /// Bytes they brought.
+    pub bytes: u64,
+    /// Rounds of requests that had to be waited for, one after another.
+    pub waves: u32,
+    /// Cache blocks that were resident.
+    pub cache_hits: u64,
+    /// Cache blocks that were not.
+    pub cache_misses: u64,
+    /// Segments searched.
+    pub segments: u32,
+    /// Vectors scored.
+    pub vectors_scored: u64,
+    /// Where vectors were scored and why: `cpu`, `cpu: software adapter declined`, `gpu: NVIDIA …`.
+    pub compute: String,
+}

@@ -1,0 +1,112 @@
+//! Field kinds and their options, in the JSON shape that callers write:
+//! `{ "title": { "type": "text", "boost": 2 }, "tag": "keyword" }`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::FieldOrd;
+
+/// The fields of an index, in [`FieldOrd`] order. Field 0 is the reserved id field `id`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Schema {
+    fields: Vec<Field>,
+}
+
+/// One named field.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// Name in documents and queries.
+    pub name: String,
+    /// What it holds and how it is indexed.
+    pub kind: FieldKind,
+}
+
+/// What a field holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FieldKind {
+    /// The caller's document id.
+    Id,
+    /// Analysed text, searchable by words and phrases.
+    Text(TextOptions),
+    /// Exact strings: filters, sort, facets.
+    Keyword,
+    /// 64-bit float.
+    Number,
+    /// 64-bit signed integer.
+    Integer,
+    /// True or false.
+    Bool,
+    /// Milliseconds since 1970-01-01 UTC; documents give a number or an ISO 8601 string.
+    Date,
+    /// One or several vectors per document; the best one counts.
+    Vector(VectorOptions),
+    /// Stored with the document and not searchable.
+    Json,
+}
+
+/// How text is indexed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct TextOptions {
+    /// Name of the analyzer, recorded in the index. Default `english`.
+    pub analyzer: String,
+    /// Factor on the field's score. Default 1.
+    pub boost: f32,
+    /// Keep positions, which phrases need. Default true.
+    pub positions: bool,
+}
+
+impl Default for TextOptions {
+    fn default() -> Self {
+        Self { analyzer: "english".to_owned(), boost: 1.0, positions: true }
+    }
+}
+
+/// How vectors are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Metric {
+    /// Cosine similarity s, score (1 + s) / 2. A zero vector has similarity 0 to everything.
+    Cosine,
+    /// Dot product s, score (1 + s) / 2; not clamped, so scores may be negative or above 1.
+    Dot,
+    /// Squared Euclidean distance d², score 1 / (1 + d²).
+    L2,
+}
+
+/// A vector field.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VectorOptions {
+    /// Number of components, 1–4096.
+    pub dims: u32,
+    /// How vectors are compared. Default cosine.
+    #[serde(default = "default_metric")]
+    pub metric: Metric,
+}
+
+fn default_metric() -> Metric {
+    Metric::Cosine
+}
+
+impl Schema {
+    /// Builds a schema from fields in order; the reserved id field is put in front.
+    pub fn new(fields: impl IntoIterator<Item = Field>) -> Self {
+        let id = Field { name: "id".to_owned(), kind: FieldKind::Id };
+        Self { fields: std::iter::once(id).chain(fields).collect() }
+    }
+
+    /// All fields, the id field first.
+    pub fn fields(&self) -> impl Iterator<Item = (FieldOrd, &Field)> {
+        self.fields.iter().enumerate().map(|(ord, field)| (FieldOrd(ord as u16), field))
+    }
+
+    /// The field at `ord`.
+    pub fn field(&self, ord: FieldOrd) -> Option<&Field> {
+        self.fields.get(usize::from(ord.0))
+    }
+
+    /// The field called `name`.
+    pub fn find(&self, name: &str) -> Option<(FieldOrd, &Field)> {
+        self.fields().find(|(_, field)| field.name == name)
+    }
+}

@@ -1,0 +1,1 @@
+//! searcher: see ARCHITECTURE.md.

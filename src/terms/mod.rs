@@ -1,0 +1,1 @@
+//! terms: see ARCHITECTURE.md.

@@ -1,0 +1,1 @@
+//! topk: see ARCHITECTURE.md.
