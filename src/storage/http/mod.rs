@@ -1,0 +1,10 @@
+//! Reading an index over HTTP: what every client shares.
+//!
+//! [`response`] decides whether an answer may be used, [`retry`] whether and when to ask again. Both are pure; the native
+//! client and the browser's fetch bring bytes and headers to them.
+
+pub mod response;
+pub mod retry;
+
+pub use response::{HttpFault, RangeAsked, ResponseHead, Validators, range_header};
+pub use retry::{Backoff, RetryPolicy};
