@@ -1,1 +1,9 @@
-//! index: see ARCHITECTURE.md.
+//! The index: commits, snapshots, the writer, merges, garbage collection and verification.
+//!
+//! An index is a set of immutable segments named by the highest valid commit slot. Readers hold a snapshot
+//! of one commit; the single writer adds segments and overlays and publishes them by replacing one slot.
+#![forbid(unsafe_code)]
+
+mod report;
+
+pub use report::{CheckReport, CommitInfo, MergeReport, OnProgress, Phase, Problem, Progress, no_progress};

@@ -1,1 +1,20 @@
-//! segment: see ARCHITECTURE.md.
+//! One immutable segment file: sections, table of contents, writer, reader, live-documents overlays.
+//!
+//! A segment is written once, front to back, and never changes; deletions are overlay files beside it. Start
+//! at [`Toc`] for the layout, [`SegmentFileWriter`] and [`SegmentReader`] for the two directions.
+#![forbid(unsafe_code)]
+
+mod kind;
+mod live;
+mod reader;
+mod spill;
+mod toc;
+pub(crate) mod wire;
+mod writer;
+
+pub use kind::SectionKind;
+pub use live::{live_file_len, live_file_name, parse_live, write_live};
+pub use reader::{SectionRange, SegmentReader};
+pub use spill::Spill;
+pub use toc::{ALIGNMENT, CHUNK_LEN, FORMAT_VERSION, HEADER_LEN, Section, Toc};
+pub use writer::SegmentFileWriter;

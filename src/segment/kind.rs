@@ -1,0 +1,114 @@
+//! Names of sections and their codecs, as numbers on disk. Numbers are never reused.
+
+use std::fmt;
+
+/// What a section holds. One per field and kind, `docs` and `checksums` once per segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u16)]
+pub enum SectionKind {
+    /// Term dictionary blocks.
+    Terms = 1,
+    /// Index over the dictionary and field statistics; pinned.
+    TermIndex = 2,
+    /// Skip data, documents, frequencies, positions, term after term.
+    Postings = 3,
+    /// One byte per document.
+    Norms = 4,
+    /// Values of a column.
+    Column = 5,
+    /// How to read the column; pinned.
+    ColumnMeta = 6,
+    /// Sorted values of a keyword column.
+    ColumnDict = 7,
+    /// Compressed blocks of stored documents.
+    Docs = 8,
+    /// Where each block is; pinned.
+    DocsIndex = 9,
+    /// Rows of a vector field.
+    Vectors = 10,
+    /// Dimension, metric, which document owns which rows; pinned.
+    VectorsMeta = 11,
+    /// CRC32C of each 4 KiB of the chunked part of the file; pinned.
+    Checksums = 12,
+}
+
+impl SectionKind {
+    /// All kinds, ascending by number.
+    pub const ALL: [Self; 12] = [
+        Self::Terms,
+        Self::TermIndex,
+        Self::Postings,
+        Self::Norms,
+        Self::Column,
+        Self::ColumnMeta,
+        Self::ColumnDict,
+        Self::Docs,
+        Self::DocsIndex,
+        Self::Vectors,
+        Self::VectorsMeta,
+        Self::Checksums,
+    ];
+
+    /// The kind with this number.
+    pub fn from_number(number: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u16 == number)
+    }
+
+    /// Whether it is read whole when the segment opens and kept in memory.
+    pub const fn is_pinned(self) -> bool {
+        matches!(self, Self::TermIndex | Self::ColumnMeta | Self::DocsIndex | Self::VectorsMeta | Self::Checksums)
+    }
+
+    /// Whether each unit carries a checksum of its own beside it.
+    pub const fn is_self_checked(self) -> bool {
+        matches!(self, Self::Docs | Self::Vectors)
+    }
+
+    /// Version of the bytes that this build writes.
+    pub const fn version(self) -> u16 {
+        1
+    }
+
+    /// Whether this build reads `version`.
+    pub const fn reads(self, version: u16) -> bool {
+        version == 1
+    }
+
+    /// Name in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Terms => "terms",
+            Self::TermIndex => "term index",
+            Self::Postings => "postings",
+            Self::Norms => "norms",
+            Self::Column => "column",
+            Self::ColumnMeta => "column metadata",
+            Self::ColumnDict => "column dictionary",
+            Self::Docs => "documents",
+            Self::DocsIndex => "document index",
+            Self::Vectors => "vectors",
+            Self::VectorsMeta => "vector metadata",
+            Self::Checksums => "checksums",
+        }
+    }
+}
+
+impl fmt::Display for SectionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_distinct_and_found_again() {
+        for kind in SectionKind::ALL {
+            assert_eq!(SectionKind::from_number(kind as u16), Some(kind));
+        }
+        assert_eq!(SectionKind::from_number(0), None);
+        assert_eq!(SectionKind::from_number(999), None);
+    }
+}
