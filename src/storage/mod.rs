@@ -6,7 +6,11 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+#[cfg(target_arch = "wasm32")]
+mod glue;
 pub mod http;
+#[cfg(target_arch = "wasm32")]
+pub mod js;
 pub mod memory;
 pub mod names;
 pub mod plan;
