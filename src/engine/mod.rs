@@ -1,1 +1,21 @@
-//! engine: see ARCHITECTURE.md.
+//! The public API: open an index over a storage, add, delete, commit, search, merge, check.
+//!
+//! [`Index`] is a cheap handle; clones are the same index. Reads see the last commit, writes are buffered
+//! until [`Index::commit`]. [`build`] and [`merge`] do a whole job in one call. Everything is generic over
+//! [`crate::storage::Storage`]; the adapters use one enum of all backends.
+#![forbid(unsafe_code)]
+
+mod handle;
+mod info;
+mod options;
+
+pub use handle::Index;
+pub use info::{CacheInfo, FieldInfo, IndexInfo, SegmentInfo};
+pub use options::{BuildOptions, MergeOptions, OpenMode, OpenOptions};
+
+pub use crate::{
+    index::{CheckReport, CommitInfo, MergeReport, OnProgress, Phase, Problem, Progress, SegmentHome, no_progress},
+    platform::Cancel,
+    query::request::{SearchRequest, SearchResponse},
+    schema::Schema,
+};

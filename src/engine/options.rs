@@ -1,0 +1,95 @@
+//! Options and their defaults.
+
+use crate::schema::Schema;
+
+/// What to do if the index is there already, or is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OpenMode {
+    /// It must not exist.
+    Create,
+    /// Open it, or start an empty one.
+    #[default]
+    OpenOrCreate,
+    /// It must exist.
+    Open,
+    /// It must exist; writes are refused with `read_only`. The only mode of an HTTP storage.
+    ReadOnly,
+}
+
+/// How to open an index.
+#[derive(Debug, Clone)]
+pub struct OpenOptions<S> {
+    /// Default [`OpenMode::OpenOrCreate`].
+    pub mode: OpenMode,
+    /// Fields of a new index. Without it they are inferred from the first batch. Given for an existing
+    /// index it must be equal to the recorded one, or `invalid_argument`.
+    pub schema: Option<Schema>,
+    /// Documents are buffered up to this many bytes, then written as a segment. Default 64 MiB.
+    pub memory_bytes: u64,
+    /// Budget of the block cache. Default 64 MiB.
+    pub cache_bytes: u64,
+    /// How long the first write waits for another writer to end. Default 1000.
+    pub writer_wait_millis: u32,
+    /// Give the writer lock back after every commit, so that another tab can write in between. Default false.
+    pub release_after_commit: bool,
+    /// Merge after commits as the tiered policy says. Default true.
+    pub auto_merge: bool,
+    /// Files that a commit drops stay this long for readers of older snapshots, in other tabs too.
+    /// Default 60,000. Files of the two newest commits always stay.
+    pub grace_millis: u64,
+    /// A read-only index underneath: its documents are found too; replacing or deleting one is recorded in
+    /// `storage` alone. Default none.
+    pub base: Option<S>,
+}
+
+/// 64 MiB: a browser tab has room for it beside a page, and segments come out large enough to search well.
+const DEFAULT_MEMORY_BYTES: u64 = 64 << 20;
+
+impl<S> Default for OpenOptions<S> {
+    fn default() -> Self {
+        Self {
+            mode: OpenMode::default(),
+            schema: None,
+            memory_bytes: DEFAULT_MEMORY_BYTES,
+            cache_bytes: DEFAULT_MEMORY_BYTES,
+            writer_wait_millis: 1000,
+            release_after_commit: false,
+            auto_merge: true,
+            grace_millis: 60_000,
+            base: None,
+        }
+    }
+}
+
+/// How to merge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MergeOptions {
+    /// Merge until at most this many segments are left; deletions vanish. `None` does what the tiered policy
+    /// would do. Default `Some(1)`.
+    pub max_segments: Option<u32>,
+    /// Buffers of the merge stay within this many bytes. Default 64 MiB.
+    pub memory_bytes: u64,
+}
+
+impl Default for MergeOptions {
+    fn default() -> Self {
+        Self { max_segments: Some(1), memory_bytes: DEFAULT_MEMORY_BYTES }
+    }
+}
+
+/// How [`super::build`] makes an index.
+#[derive(Debug, Clone)]
+pub struct BuildOptions {
+    /// Fields; inferred from the first batch without it.
+    pub schema: Option<Schema>,
+    /// Budget of the document buffer and of the final merge. Default 64 MiB.
+    pub memory_bytes: u64,
+    /// Merge to at most this many segments at the end. Default `Some(1)`.
+    pub max_segments: Option<u32>,
+}
+
+impl Default for BuildOptions {
+    fn default() -> Self {
+        Self { schema: None, memory_bytes: DEFAULT_MEMORY_BYTES, max_segments: Some(1) }
+    }
+}
