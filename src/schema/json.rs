@@ -1,0 +1,243 @@
+//! Schemas as JSON: what callers write, what a commit records, and whether a schema fits an existing index.
+
+#![forbid(unsafe_code)]
+
+use serde_json::{Map, Value, json};
+
+use super::{Field, FieldKind, Metric, Schema, TextOptions, VectorOptions};
+use crate::error::{Error, Result};
+
+/// Fields a schema may have, the id field included: ordinals are 16 bits.
+pub const MAX_FIELDS: usize = 65_535;
+/// Components a vector may have.
+pub const MAX_DIMS: u32 = 4096;
+/// Length of a field name, UTF-8.
+pub const MAX_NAME_BYTES: usize = 256;
+
+/// Names with a meaning of their own in filters and documents. Names that start with `_` are reserved too.
+const RESERVED_NAMES: [&str; 4] = ["id", "and", "or", "not"];
+const KINDS: &str = "text, keyword, number, integer, bool, date, vector or json";
+
+/// Whether a field may be called `name`.
+pub(super) fn is_valid_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= MAX_NAME_BYTES
+        && !name.starts_with('_')
+        && !name.chars().any(char::is_control)
+        && !RESERVED_NAMES.contains(&name)
+}
+
+impl FieldKind {
+    /// The name of the kind in JSON; `id` for the id field.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Id => "id",
+            Self::Text(_) => "text",
+            Self::Keyword => "keyword",
+            Self::Number => "number",
+            Self::Integer => "integer",
+            Self::Bool => "bool",
+            Self::Date => "date",
+            Self::Vector(_) => "vector",
+            Self::Json => "json",
+        }
+    }
+
+    /// Whether it has a column: can be filtered, sorted and counted by.
+    pub fn has_column(&self) -> bool {
+        matches!(self, Self::Keyword | Self::Number | Self::Integer | Self::Bool | Self::Date)
+    }
+
+    fn from_json(name: &str, value: &Value) -> Result<Self> {
+        let bad = |what: String| Error::invalid(format!("schema field {name:?}: {what}"));
+        let empty = Map::new();
+        let (kind, options) = match value {
+            Value::String(kind) => (kind.as_str(), &empty),
+            Value::Object(options) => match options.get("type").and_then(Value::as_str) {
+                Some(kind) => (kind, options),
+                None => return Err(bad(format!("needs a \"type\": {KINDS}"))),
+            },
+            _ => return Err(bad(format!("expected {KINDS}, or an object with a \"type\""))),
+        };
+        let known: &[&str] = match kind {
+            "text" => &["analyzer", "boost", "positions"],
+            "vector" => &["dims", "metric"],
+            "keyword" | "number" | "integer" | "bool" | "date" | "json" => &[],
+            _ => return Err(bad(format!("unknown type {kind:?}, expected {KINDS}"))),
+        };
+        if let Some(option) =
+            options.keys().find(|key| *key != "type" && *key != "name" && !known.contains(&key.as_str()))
+        {
+            return Err(bad(format!("{kind} has no option {option:?}")));
+        }
+        Ok(match kind {
+            "text" => Self::Text(text_options(options, bad)?),
+            "vector" => Self::Vector(vector_options(options, bad)?),
+            "keyword" => Self::Keyword,
+            "number" => Self::Number,
+            "integer" => Self::Integer,
+            "bool" => Self::Bool,
+            "date" => Self::Date,
+            _ => Self::Json,
+        })
+    }
+
+    fn to_json(&self) -> Map<String, Value> {
+        let value = match self {
+            Self::Text(text) => json!({
+                "type": "text", "analyzer": text.analyzer, "boost": text.boost, "positions": text.positions,
+            }),
+            Self::Vector(vector) => json!({ "type": "vector", "dims": vector.dims, "metric": vector.metric }),
+            plain => json!({ "type": plain.name() }),
+        };
+        match value {
+            Value::Object(map) => map,
+            _ => Map::new(),
+        }
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        match self {
+            Self::Text(text) if !(text.boost.is_finite() && text.boost > 0.0) => {
+                Err(format!("boost {} is not a positive number", text.boost))
+            }
+            Self::Text(text) if text.analyzer.is_empty() || text.analyzer.len() > MAX_NAME_BYTES => {
+                Err("analyzer has no usable name".to_owned())
+            }
+            Self::Vector(vector) if !(1..=MAX_DIMS).contains(&vector.dims) => {
+                Err(format!("{} dimensions, 1 to {MAX_DIMS} are possible", vector.dims))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn text_options(options: &Map<String, Value>, bad: impl Fn(String) -> Error) -> Result<TextOptions> {
+    let mut text = TextOptions::default();
+    if let Some(value) = options.get("analyzer") {
+        text.analyzer = value.as_str().ok_or_else(|| bad("analyzer is not a string".to_owned()))?.to_owned();
+    }
+    if let Some(value) = options.get("boost") {
+        text.boost = value.as_f64().ok_or_else(|| bad("boost is not a number".to_owned()))? as f32;
+    }
+    if let Some(value) = options.get("positions") {
+        text.positions = value.as_bool().ok_or_else(|| bad("positions is not true or false".to_owned()))?;
+    }
+    Ok(text)
+}
+
+fn vector_options(options: &Map<String, Value>, bad: impl Fn(String) -> Error) -> Result<VectorOptions> {
+    let dims = options.get("dims").and_then(Value::as_u64).and_then(|dims| u32::try_from(dims).ok());
+    let dims = dims.ok_or_else(|| bad(format!("vector needs \"dims\", 1 to {MAX_DIMS}")))?;
+    let metric = match options.get("metric").map(|metric| metric.as_str().unwrap_or_default()) {
+        None | Some("cosine") => Metric::Cosine,
+        Some("dot") => Metric::Dot,
+        Some("l2") => Metric::L2,
+        Some(_) => return Err(bad("metric is cosine, dot or l2".to_owned())),
+    };
+    Ok(VectorOptions { dims, metric })
+}
+
+impl Schema {
+    /// Reads `{ "title": { "type": "text", "boost": 2 }, "tag": "keyword" }`, or the same as a list of
+    /// `{ "name": …, "type": … }`, which keeps its order. The id field may be listed as `{ "name": "id", "type": "id" }`.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming the field: unknown type or option, bad or reserved name, dimensions out of bounds.
+    pub fn from_json(value: &Value) -> Result<Self> {
+        let mut fields = Vec::new();
+        let mut push = |name: &str, value: &Value| -> Result<()> {
+            if name == "id" && value.get("type").and_then(Value::as_str) == Some("id") {
+                return Ok(());
+            }
+            fields.push(Field { name: name.to_owned(), kind: FieldKind::from_json(name, value)? });
+            Ok(())
+        };
+        match value {
+            Value::Object(map) => map.iter().try_for_each(|(name, value)| push(name, value))?,
+            Value::Array(list) => list.iter().try_for_each(|value| {
+                let name = value.get("name").and_then(Value::as_str);
+                push(name.ok_or_else(|| Error::invalid("schema: a field without a \"name\""))?, value)
+            })?,
+            _ => return Err(Error::invalid("schema: expected an object of field names and types")),
+        }
+        let schema = Self::new(fields);
+        schema.validate()?;
+        Ok(schema)
+    }
+
+    /// The schema as a list in field order, without the id field. [`Self::from_json`] reads it back as it was.
+    pub fn to_json(&self) -> Value {
+        let fields = self.fields().filter(|(_, field)| field.kind != FieldKind::Id).map(|(_, field)| {
+            let mut map = field.kind.to_json();
+            map.insert("name".to_owned(), Value::String(field.name.clone()));
+            Value::Object(map)
+        });
+        Value::Array(fields.collect())
+    }
+
+    /// The schema as an object by field name, the shape callers write.
+    pub fn to_json_object(&self) -> Value {
+        let fields = self.fields().filter(|(_, field)| field.kind != FieldKind::Id);
+        Value::Object(fields.map(|(_, field)| (field.name.clone(), Value::Object(field.kind.to_json()))).collect())
+    }
+
+    /// Checks names, options and the number of fields. What [`Self::from_json`] gives has passed.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming the field.
+    pub fn validate(&self) -> Result<()> {
+        let mut names = std::collections::BTreeSet::new();
+        let count = self.fields().count();
+        if count > MAX_FIELDS {
+            return Err(Error::invalid(format!("schema: {count} fields, at most {MAX_FIELDS} are possible")));
+        }
+        for (ord, field) in self.fields() {
+            let bad = |what: &str| Error::invalid(format!("schema field {:?}: {what}", field.name));
+            let is_id = ord.0 == 0;
+            if is_id != (field.kind == FieldKind::Id) || (is_id && field.name != "id") {
+                return Err(bad("the id field is the first and only the first"));
+            }
+            if !is_id && !is_valid_name(&field.name) {
+                return Err(bad(
+                    "a name has 1 to 256 bytes, no control characters, no leading _, and is not id, and, or, not",
+                ));
+            }
+            if !names.insert(&field.name) {
+                return Err(bad("named twice"));
+            }
+            field.kind.validate().map_err(|what| bad(&what))?;
+        }
+        Ok(())
+    }
+
+    /// This schema of an existing index, opened with `wanted`: fields keep their places, new ones are added
+    /// behind, fields that `wanted` leaves out stay, and a text field's boost becomes the wanted one, since
+    /// it acts at query time only. Equal to `self` where nothing changes.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming the field whose type or indexing differs: that takes a new index.
+    pub fn extended(&self, wanted: &Self) -> Result<Self> {
+        wanted.validate()?;
+        let mut fields: Vec<Field> = self.fields().skip(1).map(|(_, field)| field.clone()).collect();
+        for (_, field) in wanted.fields().skip(1) {
+            let Some(have) = fields.iter_mut().find(|have| have.name == field.name) else {
+                fields.push(field.clone());
+                continue;
+            };
+            if let (FieldKind::Text(have), FieldKind::Text(want)) = (&mut have.kind, &field.kind) {
+                have.boost = want.boost;
+            }
+            if have.kind != field.kind {
+                let (have, want) = (Value::Object(have.kind.to_json()), Value::Object(field.kind.to_json()));
+                return Err(Error::invalid(format!(
+                    "schema field {:?} is {have} in the index, not {want}: build a new index to change it",
+                    field.name
+                )));
+            }
+        }
+        let schema = Self::new(fields);
+        schema.validate()?;
+        Ok(schema)
+    }
+}
