@@ -1,0 +1,192 @@
+//! The `vectors_meta` stream: what the rows are and whose.
+//!
+//! ```text
+//! offset  size  field
+//!      0     4  dims        1..=4096
+//!      4     1  metric      0 cosine, 1 dot, 2 L2
+//!      5     1  map         0 vector i belongs to document i; 1 ascending documents follow
+//!      6     2  zero
+//!      8     4  count       vectors
+//!     12     4  max_doc     documents of the segment
+//!     16     4  num_docs    documents that have a vector
+//!     20     .  map 1 only: per vector, its document minus that of the vector before (first: minus 0), as a
+//!               varint of 7 bits a byte, lowest first, top bit set on all but the last
+//! ```
+//! The caller keeps a checksum of the whole.
+
+use crate::{
+    ids::DocOrd,
+    schema::{Metric, VectorOptions},
+};
+
+use super::{MAX_DIMS, error::VectorFormatError};
+
+const HEADER_BYTES: usize = 20;
+const MAP_DENSE: u8 = 0;
+const MAP_ASCENDING: u8 = 1;
+/// Bytes of a 32-bit varint at most.
+const MAX_VARINT_BYTES: usize = 5;
+
+/// Whose the vectors are: documents in ascending order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Owners {
+    /// Vector i belongs to document i.
+    Dense(u32),
+    /// Document of each vector.
+    Ascending(Vec<u32>),
+}
+
+impl Owners {
+    pub(super) fn count(&self) -> u32 {
+        match self {
+            Self::Dense(count) => *count,
+            Self::Ascending(docs) => docs.len() as u32,
+        }
+    }
+
+    /// Adds the next vector; `doc` is not below the one before.
+    pub(super) fn push(&mut self, doc: DocOrd) {
+        match self {
+            Self::Dense(count) if *count == doc.0 => *count += 1,
+            Self::Dense(count) => {
+                let mut docs: Vec<u32> = (0..*count).collect();
+                docs.push(doc.0);
+                *self = Self::Ascending(docs);
+            }
+            Self::Ascending(docs) => docs.push(doc.0),
+        }
+    }
+
+    pub(super) fn last(&self) -> Option<u32> {
+        match self {
+            Self::Dense(count) => count.checked_sub(1),
+            Self::Ascending(docs) => docs.last().copied(),
+        }
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Dense(_) => 0,
+            Self::Ascending(docs) => docs.capacity() * 4,
+        }
+    }
+}
+
+/// The parsed stream.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Meta {
+    pub(super) options: VectorOptions,
+    pub(super) max_doc: u32,
+    pub(super) num_docs: u32,
+    pub(super) owners: Owners,
+}
+
+fn metric_code(metric: Metric) -> u8 {
+    match metric {
+        Metric::Cosine => 0,
+        Metric::Dot => 1,
+        Metric::L2 => 2,
+    }
+}
+
+fn metric_of(code: u8) -> Option<Metric> {
+    [Metric::Cosine, Metric::Dot, Metric::L2].into_iter().find(|&metric| metric_code(metric) == code)
+}
+
+/// Appends the stream for vectors of `owners`, all below `max_doc`.
+pub(super) fn write(options: &VectorOptions, owners: &Owners, max_doc: u32, out: &mut Vec<u8>) {
+    let dense = matches!(owners, Owners::Dense(count) if *count == max_doc);
+    let docs = |ord: u32| match owners {
+        Owners::Dense(_) => ord,
+        Owners::Ascending(docs) => docs[ord as usize],
+    };
+    let num_docs = (0..owners.count()).filter(|&ord| ord == 0 || docs(ord) != docs(ord - 1)).count() as u32;
+    out.extend_from_slice(&options.dims.to_le_bytes());
+    out.extend_from_slice(&[metric_code(options.metric), if dense { MAP_DENSE } else { MAP_ASCENDING }, 0, 0]);
+    for value in [owners.count(), max_doc, num_docs] {
+        out.extend_from_slice(&value.to_le_bytes());
+    }
+    if !dense {
+        let mut before = 0;
+        for ord in 0..owners.count() {
+            let doc = docs(ord);
+            write_varint(doc - before, out);
+            before = doc;
+        }
+    }
+}
+
+fn write_varint(mut value: u32, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Value and bytes used; `None` for an unfinished or overlong one.
+fn read_varint(bytes: &[u8]) -> Option<(u32, usize)> {
+    let mut value = 0u64;
+    for (ix, &byte) in bytes.iter().take(MAX_VARINT_BYTES).enumerate() {
+        value |= u64::from(byte & 0x7F) << (7 * ix);
+        if byte & 0x80 == 0 {
+            return Some((u32::try_from(value).ok()?, ix + 1));
+        }
+    }
+    None
+}
+
+fn read_u32(bytes: &[u8; HEADER_BYTES], offset: usize) -> u32 {
+    u32::from_le_bytes([bytes[offset], bytes[offset + 1], bytes[offset + 2], bytes[offset + 3]])
+}
+
+impl Meta {
+    /// Parses and verifies: after this every owner is below `max_doc` and ascending.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, VectorFormatError> {
+        let short = VectorFormatError::MetaLength { found: bytes.len(), expected: HEADER_BYTES as u64 };
+        let (header, map) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or(short)?;
+        let bad = |what, value: u32| VectorFormatError::Meta { what, value: value.into() };
+        let dims = read_u32(header, 0);
+        if !(1..=MAX_DIMS).contains(&dims) {
+            return Err(bad("dims", dims));
+        }
+        let metric = metric_of(header[4]).ok_or(bad("metric", header[4].into()))?;
+        if header[6] != 0 || header[7] != 0 {
+            return Err(bad("reserved byte", u32::from(header[6]) << 8 | u32::from(header[7])));
+        }
+        let (count, max_doc, num_docs) = (read_u32(header, 8), read_u32(header, 12), read_u32(header, 16));
+        let owners = match header[5] {
+            MAP_DENSE if count == max_doc && map.is_empty() => Owners::Dense(count),
+            MAP_DENSE if map.is_empty() => return Err(bad("count of a dense map", count)),
+            MAP_DENSE => {
+                let (found, expected) = (bytes.len(), HEADER_BYTES as u64);
+                return Err(VectorFormatError::MetaLength { found, expected });
+            }
+            MAP_ASCENDING => read_ascending(map, count, max_doc)?,
+            other => return Err(bad("map", other.into())),
+        };
+        let meta = Self { options: VectorOptions { dims, metric }, max_doc, num_docs, owners };
+        let distinct = match &meta.owners {
+            Owners::Dense(count) => *count,
+            Owners::Ascending(docs) => docs.chunk_by(|a, b| a == b).count() as u32,
+        };
+        if distinct == num_docs { Ok(meta) } else { Err(bad("documents with a vector", num_docs)) }
+    }
+}
+
+fn read_ascending(map: &[u8], count: u32, max_doc: u32) -> Result<Owners, VectorFormatError> {
+    let length = |expected: u64| VectorFormatError::MetaLength { found: HEADER_BYTES + map.len(), expected };
+    // Each owner takes a byte at least: a damaged count cannot make this allocate more than the input is long.
+    if map.len() < count as usize {
+        return Err(length(HEADER_BYTES as u64 + u64::from(count)));
+    }
+    let mut docs = Vec::with_capacity(count as usize);
+    let (mut at, mut doc) = (0, 0u32);
+    for ord in 0..count {
+        let (delta, used) = read_varint(&map[at..]).ok_or(VectorFormatError::DocOrder { ord })?;
+        at += used;
+        doc = doc.checked_add(delta).filter(|&doc| doc < max_doc).ok_or(VectorFormatError::DocOrder { ord })?;
+        docs.push(doc);
+    }
+    if at == map.len() { Ok(Owners::Ascending(docs)) } else { Err(length((HEADER_BYTES + at) as u64)) }
+}

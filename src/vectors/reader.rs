@@ -1,0 +1,193 @@
+//! The vectors of one field of one segment, opened: metadata in memory, rows wherever they are.
+
+use std::ops::Range;
+
+use crate::{
+    ids::DocOrd,
+    schema::{Metric, VectorOptions},
+};
+
+use super::{
+    error::VectorFormatError,
+    meta::{Meta, Owners},
+    plan::RowWindow,
+    row::{self, SeenRows, VectorOrd, Verify, WindowRows, row_bytes},
+};
+
+/// Metadata of a vector field of a segment, and which of its rows were seen intact. Share it in an `Arc`.
+///
+/// Holds an eighth of a byte per vector, and four more per vector where documents have none or several.
+#[derive(Debug)]
+pub struct VectorsReader {
+    meta: Meta,
+    seen: SeenRows,
+}
+
+impl VectorsReader {
+    /// Parses the `vectors_meta` stream; `rows_len` is the length of the `vectors` stream.
+    ///
+    /// # Errors
+    /// If the metadata is damaged or does not fit that length.
+    pub fn parse(meta: &[u8], rows_len: u64) -> Result<Self, VectorFormatError> {
+        let meta = Meta::parse(meta)?;
+        let count = meta.owners.count();
+        let expected = u64::from(count) * row_bytes(meta.options.dims) as u64;
+        if expected != rows_len {
+            return Err(VectorFormatError::RowsLength { found: rows_len, expected });
+        }
+        Ok(Self { meta, seen: SeenRows::new(count) })
+    }
+
+    /// Dimension and metric.
+    pub fn options(&self) -> &VectorOptions {
+        &self.meta.options
+    }
+
+    /// Components of a vector.
+    pub fn dims(&self) -> u32 {
+        self.meta.options.dims
+    }
+
+    /// How vectors are compared.
+    pub fn metric(&self) -> Metric {
+        self.meta.options.metric
+    }
+
+    /// Vectors, those of deleted documents included.
+    pub fn count(&self) -> u32 {
+        self.meta.owners.count()
+    }
+
+    /// Documents of the segment, with a vector or without.
+    pub fn max_doc(&self) -> u32 {
+        self.meta.max_doc
+    }
+
+    /// Documents that have a vector, deleted ones included.
+    pub fn num_docs(&self) -> u32 {
+        self.meta.num_docs
+    }
+
+    /// Bytes from one row to the next.
+    pub fn stride_bytes(&self) -> usize {
+        row_bytes(self.dims())
+    }
+
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        self.meta.owners.memory_bytes() + self.seen.memory_bytes()
+    }
+
+    /// Whether each document that has a vector has exactly one.
+    pub fn is_single_valued(&self) -> bool {
+        self.count() == self.num_docs()
+    }
+
+    /// Document of a vector.
+    ///
+    /// # Panics
+    /// If there is no such vector.
+    #[inline]
+    pub fn doc_of(&self, ord: VectorOrd) -> DocOrd {
+        match &self.meta.owners {
+            Owners::Dense(count) => {
+                assert!(ord.0 < *count, "vector {} of {count}", ord.0);
+                DocOrd(ord.0)
+            }
+            Owners::Ascending(docs) => DocOrd(docs[ord.0 as usize]),
+        }
+    }
+
+    /// Vectors of a document, empty if it has none.
+    pub fn ords_of(&self, doc: DocOrd) -> Range<u32> {
+        match &self.meta.owners {
+            Owners::Dense(count) if doc.0 < *count => doc.0..doc.0 + 1,
+            Owners::Dense(_) => 0..0,
+            Owners::Ascending(docs) => {
+                let start = docs.partition_point(|&owner| owner < doc.0);
+                let len = docs[start..].iter().take_while(|&&owner| owner == doc.0).count();
+                start as u32..(start + len) as u32
+            }
+        }
+    }
+
+    /// Window of a document's vectors, to read them all: what a query by document starts with. `None` if it has
+    /// none.
+    pub fn window_of(&self, doc: DocOrd) -> Option<RowWindow> {
+        let ords = self.ords_of(doc);
+        (!ords.is_empty()).then(|| self.window(ords))
+    }
+
+    /// Window of the vectors `ords`.
+    ///
+    /// # Panics
+    /// If it reaches past the vectors there are.
+    pub fn window(&self, ords: Range<u32>) -> RowWindow {
+        assert!(ords.start <= ords.end && ords.end <= self.count(), "vectors {ords:?} of {}", self.count());
+        RowWindow { bytes: row::byte_range(&ords, self.stride_bytes()), ords }
+    }
+
+    /// Components of one vector out of the bytes of a window, verified.
+    ///
+    /// # Errors
+    /// If the row does not match its checksum.
+    ///
+    /// # Panics
+    /// If `bytes` are not those of `window`, or `ord` lies outside it.
+    pub fn row<'a>(
+        &self,
+        window: &RowWindow,
+        bytes: &'a [u8],
+        ord: VectorOrd,
+        verify: Verify,
+    ) -> Result<&'a [u8], VectorFormatError> {
+        assert!(window.ords.contains(&ord.0), "vector {} of the window {:?}", ord.0, window.ords);
+        self.components(&WindowRows::new(window, bytes, self.stride_bytes()), ord.0, verify)
+    }
+
+    /// The same as numbers.
+    ///
+    /// # Errors
+    /// If the row does not match its checksum.
+    ///
+    /// # Panics
+    /// See [`Self::row`].
+    pub fn vector(&self, window: &RowWindow, bytes: &[u8], ord: VectorOrd) -> Result<Vec<f32>, VectorFormatError> {
+        let (components, _) = self.row(window, bytes, ord, Verify::All)?.as_chunks::<4>();
+        Ok(components.iter().map(|&component| f32::from_le_bytes(component)).collect())
+    }
+
+    /// Checks every row of a window: what a full verification of an index does.
+    ///
+    /// # Errors
+    /// The first row that does not match its checksum or is not finite.
+    ///
+    /// # Panics
+    /// If `bytes` are not those of `window`.
+    pub fn check_window(&self, window: &RowWindow, bytes: &[u8]) -> Result<(), VectorFormatError> {
+        let rows = WindowRows::new(window, bytes, self.stride_bytes());
+        for ord in window.ords.clone() {
+            let (components, _) = self.components(&rows, ord, Verify::All)?.as_chunks::<4>();
+            if !components.iter().all(|&component| f32::from_le_bytes(component).is_finite()) {
+                return Err(VectorFormatError::RowNotFinite { ord });
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn components<'a>(
+        &self,
+        rows: &WindowRows<'a>,
+        ord: u32,
+        verify: Verify,
+    ) -> Result<&'a [u8], VectorFormatError> {
+        let row = rows.row(ord);
+        if verify == Verify::Unseen && self.seen.contains(ord) {
+            return Ok(&row[..row.len() - row::CHECKSUM_BYTES]);
+        }
+        let components = row::verified(row, ord)?;
+        self.seen.insert(ord);
+        Ok(components)
+    }
+}
