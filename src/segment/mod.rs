@@ -9,6 +9,7 @@ mod live;
 mod reader;
 mod spill;
 mod toc;
+mod verified;
 pub(crate) mod wire;
 mod writer;
 
@@ -19,4 +20,8 @@ pub use spill::Spill;
 #[cfg(test)]
 pub(crate) use toc::tests::sample as sample_toc;
 pub use toc::{ALIGNMENT, CHUNK_LEN, FORMAT_VERSION, HEADER_LEN, Section, Toc};
+pub use verified::{ChunkTable, VerifiedFile};
 pub use writer::SegmentFileWriter;
+
+#[cfg(test)]
+mod tests;

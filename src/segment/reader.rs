@@ -1,18 +1,13 @@
 //! Reads one segment: pinned sections at open, ranges of data sections on demand, each verified as it arrives.
 
-use std::{
-    ops::Range,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
 
 use super::{
     kind::SectionKind,
-    toc::{CHUNK_LEN, Section, Toc},
+    toc::{Section, Toc},
+    verified::{ChunkTable, VerifiedFile},
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -32,6 +27,9 @@ pub struct SectionRange {
 }
 
 /// An open segment. Clones share everything but the handle, which [`Self::with_file`] replaces.
+///
+/// The handle is a [`VerifiedFile`] or reads through one; files that are whole in memory are verified here,
+/// each chunk once.
 #[derive(Debug, Clone)]
 pub struct SegmentReader<F: File> {
     shared: Arc<Shared>,
@@ -43,13 +41,10 @@ struct Shared {
     toc: Toc,
     /// Sections that were read at open, in file order.
     pinned: Vec<Bytes>,
-    sums: Bytes,
-    /// One bit per chunk that was verified; kept only for files that are whole in memory and so cannot
-    /// change. Everything else is verified each time it comes from storage.
-    verified: Vec<AtomicU64>,
+    table: Arc<ChunkTable>,
 }
 
-impl<F: File> SegmentReader<F> {
+impl<F: File> SegmentReader<VerifiedFile<F>> {
     /// Opens a segment: one read brings all pinned sections, which are verified.
     ///
     /// # Errors
@@ -66,32 +61,35 @@ impl<F: File> SegmentReader<F> {
         let mut sums = Bytes::new();
         for section in toc.sections.iter().filter(|section| section.kind.is_pinned()) {
             let (start, end) = (section.offset - whole.start, section.offset + section.len - whole.start);
-            let bytes = bytes.slice(start as usize..end as usize);
+            // A copy of its own: the read may be a slice of something larger that would stay with it.
+            let bytes = Bytes::copy_from_slice(&bytes[start as usize..end as usize]);
             let crc = crc32c::crc32c(&bytes);
             if crc != section.crc {
-                return Err(Error::new(
-                    ErrorKind::Corrupt,
-                    format!(
-                        "{} at offset {}: checksum {crc:08x}, expected {:08x}",
-                        describe(id, section.kind, section.field),
-                        section.offset,
-                        section.crc
-                    ),
-                ));
+                let what = describe(id, section.kind, section.field);
+                let (offset, expected) = (section.offset, section.crc);
+                let what = format!("{what} at offset {offset}: checksum {crc:08x}, expected {expected:08x}");
+                return Err(Error::new(ErrorKind::Corrupt, what));
             }
             if section.kind == SectionKind::Checksums {
                 sums = bytes.clone();
             }
             pinned.push(bytes);
         }
-        let words = if file.as_slice().is_some() { toc.num_chunks().div_ceil(64) } else { 0 };
-        let verified = (0..words).map(|_| AtomicU64::new(0)).collect();
-        Ok(Self { shared: Arc::new(Shared { toc, pinned, sums, verified }), file })
+        let table = Arc::new(ChunkTable::new(&toc, sums, file.as_slice().is_some()));
+        let file = VerifiedFile::new(file, Arc::clone(&table));
+        Ok(Self { shared: Arc::new(Shared { toc, pinned, table }), file })
     }
+}
 
-    /// The same segment through another handle: with another access policy, or with counters.
+impl<F: File> SegmentReader<F> {
+    /// The same segment through another handle of the same file: with another access policy, or with counters.
     pub fn with_file<G: File>(&self, file: G) -> SegmentReader<G> {
         SegmentReader { shared: Arc::clone(&self.shared), file }
+    }
+
+    /// The same segment through a raw handle of its file, verified below.
+    pub fn with_raw<G: File>(&self, file: G) -> SegmentReader<VerifiedFile<G>> {
+        self.with_file(VerifiedFile::new(file, Arc::clone(&self.shared.table)))
     }
 
     /// The handle.
@@ -119,6 +117,11 @@ impl<F: File> SegmentReader<F> {
         self.shared.toc.find(kind, field)
     }
 
+    /// Length of a section, 0 if the segment does not have it.
+    pub fn section_len(&self, kind: SectionKind, field: FieldOrd) -> u64 {
+        self.section(kind, field).map_or(0, |section| section.len)
+    }
+
     /// A pinned section, if the segment has it.
     pub fn pinned(&self, kind: SectionKind, field: FieldOrd) -> Option<&Bytes> {
         let sections = self.shared.toc.sections.iter().filter(|section| section.kind.is_pinned());
@@ -131,29 +134,17 @@ impl<F: File> SegmentReader<F> {
         self.shared.pinned.iter().map(|bytes| bytes.len() as u64).sum()
     }
 
-    /// Reads ranges of data sections in the order given, in one batch, and verifies what is checksummed by
-    /// chunk. Self-checked sections are the caller's to verify.
+    /// Reads ranges of data sections in the order given, in one batch. What is checksummed by chunk is verified;
+    /// the units of self-checked sections are the caller's to verify.
     ///
     /// # Errors
     /// `corrupt` if a checksum differs, or a range or section is not there; storage's own.
     pub async fn read(&self, wants: &[SectionRange]) -> Result<Vec<Bytes>> {
-        let plans = wants.iter().map(|want| self.plan(want)).collect::<Result<Vec<_>>>()?;
+        let ranges = wants.iter().map(|want| self.locate(want)).collect::<Result<Vec<_>>>()?;
         if let Some(whole) = self.file.as_slice() {
-            return wants.iter().zip(&plans).map(|(want, plan)| self.cut_resident(whole, want, plan)).collect();
+            return wants.iter().zip(ranges).map(|(want, range)| self.cut_resident(whole, want, range)).collect();
         }
-        let ranges: Vec<_> = plans.iter().map(|plan| plan.fetch.clone()).collect();
-        let found = self.file.read_ranges(&ranges).await.map_err(|error| error.at(format!("segment {}", self.id())))?;
-        found
-            .into_iter()
-            .zip(wants.iter().zip(&plans))
-            .map(|(bytes, (want, plan))| {
-                if plan.chunked {
-                    self.verify(&bytes, plan.fetch.start, want)?;
-                }
-                let start = (plan.exact.start - plan.fetch.start) as usize;
-                Ok(bytes.slice(start..start + (plan.exact.end - plan.exact.start) as usize))
-            })
-            .collect()
+        self.file.read_ranges(&ranges).await.map_err(|error| error.at(self.name_of(wants)))
     }
 
     /// Reads one range; see [`Self::read`].
@@ -168,86 +159,39 @@ impl<F: File> SegmentReader<F> {
     /// Starts loading ranges that will be read soon; returns how many loads that started. Ranges that are
     /// not there are ignored.
     pub fn prefetch(&self, wants: &[SectionRange]) -> usize {
-        let plans = wants.iter().filter_map(|want| self.plan(want).ok());
-        let ranges: Vec<_> = plans.map(|plan| plan.fetch).collect();
+        let ranges: Vec<_> = wants.iter().filter_map(|want| self.locate(want).ok()).collect();
         self.file.prefetch(&ranges)
     }
 
-    fn plan(&self, want: &SectionRange) -> Result<Plan> {
-        let missing = || {
-            let what = describe(self.id(), want.kind, want.field);
-            Error::new(ErrorKind::Corrupt, format!("{what}: bytes {:?} are not there", want.range))
-        };
-        let section = self.section(want.kind, want.field).ok_or_else(missing)?;
-        if want.range.start > want.range.end || want.range.end > section.len {
-            return Err(missing());
-        }
-        let exact = section.offset + want.range.start..section.offset + want.range.end;
-        let chunked = !want.kind.is_self_checked() && !want.kind.is_pinned();
-        let fetch = if chunked && !exact.is_empty() {
-            let end = exact.end.next_multiple_of(CHUNK_LEN).min(self.shared.toc.chunked_end);
-            exact.start / CHUNK_LEN * CHUNK_LEN..end
-        } else {
-            exact.clone()
-        };
-        Ok(Plan { exact, fetch, chunked })
-    }
-
-    fn cut_resident(&self, whole: &Bytes, want: &SectionRange, plan: &Plan) -> Result<Bytes> {
-        let cut = |range: &Range<u64>| {
-            if range.end > whole.len() as u64 {
+    /// Where in the file a range of a section is.
+    fn locate(&self, want: &SectionRange) -> Result<Range<u64>> {
+        let section = self.section(want.kind, want.field);
+        match section.filter(|s| want.range.start <= want.range.end && want.range.end <= s.len) {
+            Some(section) => Ok(section.offset + want.range.start..section.offset + want.range.end),
+            None => {
                 let what = describe(self.id(), want.kind, want.field);
-                return Err(Error::new(ErrorKind::Corrupt, format!("{what}: file ends at {}", whole.len())));
-            }
-            Ok(whole.slice(range.start as usize..range.end as usize))
-        };
-        if plan.chunked && !plan.fetch.is_empty() {
-            let chunks = plan.fetch.start / CHUNK_LEN..plan.fetch.end.div_ceil(CHUNK_LEN);
-            let bit = |chunk: u64| (&self.shared.verified[(chunk / 64) as usize], 1u64 << (chunk % 64));
-            let fresh = chunks.clone().any(|chunk| bit(chunk).0.load(Ordering::Relaxed) & bit(chunk).1 == 0);
-            if fresh {
-                self.verify(&cut(&plan.fetch)?, plan.fetch.start, want)?;
-                for chunk in chunks {
-                    bit(chunk).0.fetch_or(bit(chunk).1, Ordering::Relaxed);
-                }
+                let (range, len) = (&want.range, section.map_or(0, |section| section.len));
+                Err(Error::new(ErrorKind::Corrupt, format!("{what}: bytes {range:?} of {len}")))
             }
         }
-        cut(&plan.exact)
     }
 
-    /// Compares whole chunks, the first of which starts at `offset` of the file, with their checksums.
-    fn verify(&self, bytes: &[u8], offset: u64, want: &SectionRange) -> Result<()> {
-        for (ix, chunk) in bytes.chunks(CHUNK_LEN as usize).enumerate() {
-            let at = offset / CHUNK_LEN + ix as u64;
-            let expected = self.expected_sum(at);
-            let found = crc32c::crc32c(chunk);
-            if expected != Some(found) {
-                return Err(Error::new(
-                    ErrorKind::Corrupt,
-                    format!(
-                        "{}: chunk at offset {} has checksum {found:08x}, expected {:08x}",
-                        describe(self.id(), want.kind, want.field),
-                        at * CHUNK_LEN,
-                        expected.unwrap_or(0)
-                    ),
-                ));
-            }
+    fn cut_resident(&self, whole: &Bytes, want: &SectionRange, range: Range<u64>) -> Result<Bytes> {
+        let name = || describe(self.id(), want.kind, want.field);
+        if range.end > whole.len() as u64 {
+            let what = format!("{}: the file ends at {}", name(), whole.len());
+            return Err(Error::new(ErrorKind::Corrupt, what));
         }
-        Ok(())
+        self.shared.table.verify_resident(whole, &range).map_err(|error| error.at(name()))?;
+        Ok(whole.slice(range.start as usize..range.end as usize))
     }
 
-    /// Recorded checksum of one chunk of the file.
-    pub(super) fn expected_sum(&self, chunk: u64) -> Option<u32> {
-        let at = usize::try_from(chunk.checked_mul(4)?).ok()?;
-        let sum = self.shared.sums.get(at..at.checked_add(4)?)?;
-        Some(u32::from_le_bytes(sum.try_into().ok()?))
+    fn name_of(&self, wants: &[SectionRange]) -> String {
+        match wants {
+            [one] => describe(self.id(), one.kind, one.field),
+            _ => format!("segment {}", self.id()),
+        }
     }
-}
-
-struct Plan {
-    exact: Range<u64>,
-    fetch: Range<u64>,
-    chunked: bool,
 }
 
 /// `postings of field 3 in segment 00ff…`, for messages.
