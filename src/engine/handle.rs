@@ -6,9 +6,10 @@ use crate::{
     engine::{IndexInfo, MergeOptions, OpenOptions},
     error::{Error, ErrorKind, Result},
     ids::DocId,
-    index::{CheckReport, CommitInfo, MergeReport, OnProgress},
+    index::{AddReport, CheckReport, CommitInfo, MergeReport, OnProgress},
     platform::Cancel,
     query::request::{SearchRequest, SearchResponse},
+    schema::DocumentBatch,
     storage::Storage,
 };
 
@@ -33,6 +34,16 @@ impl<S: Storage> Index<S> {
     fn pending(&self) -> Error {
         let _ = (&self.storage, &self.options);
         Error::new(ErrorKind::ReadOnly, "the engine is being wired")
+    }
+
+    /// Buffers documents for the next commit. One whose id is in the index, or earlier in the batch,
+    /// replaces that one. A document that does not fit is refused and the others are added.
+    ///
+    /// # Errors
+    /// `locked`, `read_only`, `quota`; `invalid_argument` if the batch as a whole makes no sense.
+    pub async fn add(&self, batch: DocumentBatch) -> Result<AddReport> {
+        let _ = batch;
+        Err(self.pending())
     }
 
     /// Deletes documents at the next commit; returns how many of `ids` were there.

@@ -7,15 +7,19 @@
 
 mod handle;
 mod info;
+mod one_call;
 mod options;
 
 pub use handle::Index;
 pub use info::{CacheInfo, FieldInfo, IndexInfo, SegmentInfo};
+pub use one_call::{BuildReport, build, merge};
 pub use options::{BuildOptions, MergeOptions, OpenMode, OpenOptions};
 
 pub use crate::{
-    index::{CheckReport, CommitInfo, MergeReport, OnProgress, Phase, Problem, Progress, SegmentHome, no_progress},
+    index::{
+        AddReport, CheckReport, CommitInfo, MergeReport, OnProgress, Phase, Problem, Progress, SegmentHome, no_progress,
+    },
     platform::Cancel,
     query::request::{SearchRequest, SearchResponse},
-    schema::Schema,
+    schema::{DocumentBatch, FieldVectors, Refusal, Schema},
 };

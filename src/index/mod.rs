@@ -7,5 +7,5 @@
 mod report;
 mod slot;
 
-pub use report::{CheckReport, CommitInfo, MergeReport, OnProgress, Phase, Problem, Progress, no_progress};
+pub use report::{AddReport, CheckReport, CommitInfo, MergeReport, OnProgress, Phase, Problem, Progress, no_progress};
 pub use slot::{BaseRef, Commit, DroppedFile, SegmentEntry, SegmentHome, Slots, tombstones_file_name};

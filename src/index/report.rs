@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::platform::MaybeSync;
+use crate::{platform::MaybeSync, schema::Refusal};
 
 /// How far long work has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +53,16 @@ impl<F: Fn(Progress) + MaybeSync> OnProgress for F {
 
 /// Listener for who does not care.
 pub fn no_progress(_: Progress) {}
+
+/// What became of a batch.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AddReport {
+    /// Documents buffered.
+    pub added: u64,
+    /// Documents that do not fit, in row order.
+    pub refused: Vec<Refusal>,
+}
 
 /// What a commit made durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
