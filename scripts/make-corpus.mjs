@@ -53,7 +53,7 @@ for (const [ix, line] of lines.entries()) {
   if (source.tags.length === 0) continue;
   const doc = { id: source.id, title: source.title, text: source.text, section: source.section };
   for (const [family, field] of Object.entries(FACETS)) {
-    const values = source.tags.filter((tag) => tag.startsWith(`${family}::`)).map((tag) => tag.slice(family.length + 2));
+    const values = source.tags.filter((tag) => tag.startsWith(`${family}::`) && !tag.endsWith("::TODO")).map((tag) => tag.slice(family.length + 2));
     if (values.length > 0) doc[field] = values;
   }
   doc.installed_kb = source.installed_kb;
