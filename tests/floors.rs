@@ -15,7 +15,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("storage", 1),
     ("quant", 2),
     ("terms", 2),
-    ("postings", 2),
+    ("postings", 3),
     ("columns", 2),
     ("docstore", 2),
     ("vectors", 3),

@@ -1,1 +1,39 @@
-//! codec: see ARCHITECTURE.md.
+//! Bytes: checked little-endian reading and writing, variable-length integers, bit packing, checksums.
+//!
+//! Everything here is pure and synchronous. Reading goes through [`Reader`], which never reads past its end
+//! and never panics: damaged bytes become a [`DecodeError`], and that becomes [`crate::Error`] of kind
+//! `corrupt` with `?`. Writing goes through [`Write`], implemented for `Vec<u8>`.
+//!
+//! ```
+//! use rangefind::codec::{Reader, Write};
+//!
+//! let mut out = Vec::new();
+//! out.put_vint(300);
+//! out.put_prefixed(b"bytes");
+//! let mut reader = Reader::new(&out);
+//! assert_eq!((reader.vint()?, reader.prefixed()?), (300, &b"bytes"[..]));
+//! assert!(reader.vint().is_err(), "the end is an error, not a zero");
+//! # Ok::<(), rangefind::Error>(())
+//! ```
+//!
+//! | what | where |
+//! |---|---|
+//! | fixed width, VInt, VLong, zig-zag, VInt15, length-prefixed bytes | [`Reader`], [`Write`] |
+//! | four integers behind one tag byte | [`group_varint`] |
+//! | 128 integers of equal width in four lanes (FOR) | [`bitpack`] |
+//! | the same with up to 7 exceptions (PFOR) | [`pfor`] |
+//! | CRC32C | [`checksum`] |
+
+#![forbid(unsafe_code)]
+
+pub mod bitpack;
+pub mod checksum;
+mod error;
+pub mod group_varint;
+pub mod pfor;
+mod read;
+mod write;
+
+pub use error::DecodeError;
+pub use read::Reader;
+pub use write::Write;

@@ -1,3 +1,40 @@
-//! Queries: what a caller asks ([`request`]), the query tree, its parsers, weights and scorers.
+//! Queries: what a caller asks ([`request`]), the query tree, its parsers, and the plan that answers it.
+//!
+//! **Tree.** [`Query`] is the whole of a text query; [`parse_plain`] reads what people type into a search box and never
+//! fails; [`parse_lucene`] reads a syntax and reports what it ignored. Both analyse words per field as the index did.
+//!
+//! **Plan.** One [`Plan`] answers a query over all segments of a snapshot. It is a step machine without I/O:
+//!
+//! ```text
+//! let mut plan = Plan::new(&query, segments);          // segments: Vec<Arc<SegmentText>>, made once per snapshot
+//! while !plan.is_ready() {
+//!     let wants = plan.wanted();                        // wave 1: term blocks; wave 2: postings and norms
+//!     plan.feed(read_all(&wants).await?)?;              // bytes in the order of the wants
+//! }
+//! let top = plan.top_k(limit, &filters, &cancel)?;      // filters: one SegmentFilter per segment
+//! let total = plan.count(&filters, &cancel)?;           // exact, without scoring
+//! let set = plan.matches(segment, &filters[segment])?;  // for facets and sorting
+//! let why = plan.explain(segment, doc, &filters[segment])?; // value == score
+//! ```
+//!
+//! What is resident already (memory, a mapped file, pinned norms) is put into [`FieldText`] and never asked for, so
+//! that a plan over memory is ready at once. Statistics (document counts and frequencies) are summed over all segments.
+//!
+//! **Column filters** are leaves ([`Query::Filter`]) that name a bit set per segment, which the searcher computes from
+//! columns and hands in with [`SegmentFilter`], like the set of live documents.
+//!
+//! **Highlighting.** [`Query::highlighter`] knows the terms, prefixes and phrases of one field; give it the analyzer
+//! and a stored text, and it marks byte ranges.
 
+#![forbid(unsafe_code)]
+
+mod highlight;
+mod parse;
+mod plan;
 pub mod request;
+mod tree;
+
+pub use highlight::Highlighter;
+pub use parse::{ParseField, ParseOptions, Parsed, parse_lucene, parse_plain};
+pub use plan::{FieldText, Plan, ScoredDoc, SegmentFilter, SegmentText, Want};
+pub use tree::{BooleanQuery, PhraseQuery, PrefixScoring, Query};

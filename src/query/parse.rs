@@ -1,0 +1,54 @@
+//! Text to query trees.
+
+use crate::{
+    analysis::Analyzer,
+    ids::FieldOrd,
+    query::{Query, request::MatchMode},
+};
+
+/// A text field that a parser may search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ParseField {
+    /// The field.
+    pub field: FieldOrd,
+    /// Its name in the syntax.
+    pub name: String,
+    /// Its analyzer.
+    pub analyzer: Analyzer,
+    /// Factor on its scores.
+    pub boost: f32,
+    /// Whether it has positions: phrases need them, else all their words must match.
+    pub positions: bool,
+}
+
+/// What a parser needs to know.
+#[derive(Debug, Clone, Default)]
+pub struct ParseOptions {
+    /// Fields searched where the text names none.
+    pub default_fields: Vec<ParseField>,
+    /// Fields that the syntax may name (`field:term`), text and keyword (analyzer `keyword`).
+    pub named_fields: Vec<ParseField>,
+    /// Whether one word is enough or all must match.
+    pub matching: MatchMode,
+    /// Whether the last word is a prefix.
+    pub prefix: bool,
+}
+
+/// A query and what of its text was left out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parsed {
+    /// The query.
+    pub query: Query,
+    /// What was ignored, in words.
+    pub ignored: Vec<String>,
+}
+
+/// Reads what people type into a search box: every character is text, `"double quotes"` make a phrase.
+pub fn parse_plain(_text: &str, _options: &ParseOptions) -> Query {
+    todo!()
+}
+
+/// Reads `+must -not "a phrase"~2 field:term pre* (group)^2 AND OR NOT`. Never fails: what it cannot use is reported.
+pub fn parse_lucene(_text: &str, _options: &ParseOptions) -> Parsed {
+    todo!()
+}

@@ -1,0 +1,189 @@
+//! The index over the blocks of a dictionary: which range of `terms` a lookup needs.
+//!
+//! ```text
+//! u16    version
+//! u8     options            bit 0 frequencies, bit 1 positions
+//! vlong  doc_count, sum_total_term_freq, sum_doc_freq, num_terms
+//! vlong  bytes of the terms stream, bytes of the postings stream
+//! bytes  last term          length in front
+//! vint   num_blocks
+//!        per block: vint bytes shared with the previous key, rest of the key (length in front), vlong block length
+//! u32    CRC32C of all of it
+//! ```
+//! A block's key is the shortest one above the last term of the block before (the first block's is its first term).
+
+use std::ops::Range;
+
+use crate::{
+    codec::{DecodeError, Reader, checksum},
+    error::Result,
+    terms::{FieldOptions, FieldTotals},
+};
+
+pub(super) const TERM_INDEX_VERSION: u16 = 1;
+
+/// The parsed `term_index` stream.
+#[derive(Debug, Clone)]
+pub struct TermIndex {
+    options: FieldOptions,
+    totals: FieldTotals,
+    postings_len: u64,
+    last_term: Vec<u8>,
+    /// Keys of all blocks, one after another, and where each ends.
+    keys: Vec<u8>,
+    key_ends: Vec<u32>,
+    /// Where each block starts in `terms`, and the end of the last one.
+    offsets: Vec<u64>,
+}
+
+impl TermIndex {
+    /// Reads and checks the stream.
+    ///
+    /// # Errors
+    /// `corrupt` if the bytes are damaged, `unsupported_format` if they are of a newer version.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new(checksum::open(bytes)?);
+        let version = reader.u16()?;
+        if version != TERM_INDEX_VERSION {
+            let error = DecodeError::Version { what: "term index", found: version, supported: TERM_INDEX_VERSION };
+            return Err(error.into());
+        }
+        Ok(Self::parse_body(&mut reader)?)
+    }
+
+    fn parse_body(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let options = reader.u8()?;
+        let options = FieldOptions::from_byte(options).ok_or_else(|| reader.invalid("unknown field options"))?;
+        let totals = FieldTotals {
+            doc_count: reader.vlong()?,
+            sum_total_term_freq: reader.vlong()?,
+            sum_doc_freq: reader.vlong()?,
+            num_terms: reader.vlong()?,
+        };
+        let (terms_len, postings_len) = (reader.vlong()?, reader.vlong()?);
+        let last_term = reader.prefixed()?.to_vec();
+        let num_blocks = reader.vint()? as usize;
+        // An entry takes at least three bytes: a wrong count cannot make a large allocation.
+        if num_blocks > reader.remaining() / 3 {
+            return Err(reader.invalid("more blocks than bytes for them"));
+        }
+        let mut keys: Vec<u8> = Vec::new();
+        let mut key_ends = Vec::with_capacity(num_blocks);
+        let mut offsets = Vec::with_capacity(num_blocks + 1);
+        let (mut previous, mut offset) = (0..0, 0u64);
+        for _ in 0..num_blocks {
+            let shared = reader.vint()? as usize;
+            if shared > previous.len() {
+                return Err(reader.invalid("key shares more than the previous one has"));
+            }
+            let suffix = reader.prefixed()?;
+            let start = keys.len();
+            if start + shared + suffix.len() > u32::MAX as usize {
+                return Err(reader.invalid("block keys pass 4 GiB"));
+            }
+            keys.extend_from_within(previous.start..previous.start + shared);
+            keys.extend_from_slice(suffix);
+            if !key_ends.is_empty() && keys[start..] <= keys[previous.clone()] {
+                return Err(reader.invalid("block keys out of order"));
+            }
+            previous = start..keys.len();
+            key_ends.push(keys.len() as u32);
+            offsets.push(offset);
+            offset = offset.checked_add(reader.vlong()?).ok_or_else(|| reader.invalid("terms pass 2^64 bytes"))?;
+        }
+        offsets.push(offset);
+        if offset != terms_len || !reader.is_empty() {
+            return Err(reader.invalid("block lengths do not add up"));
+        }
+        Ok(Self { options, totals, postings_len, last_term, keys, key_ends, offsets })
+    }
+
+    /// What the postings keep.
+    pub fn options(&self) -> FieldOptions {
+        self.options
+    }
+
+    /// Totals of the field in this segment.
+    pub fn totals(&self) -> &FieldTotals {
+        &self.totals
+    }
+
+    /// Bytes of the `terms` stream.
+    pub fn terms_len(&self) -> u64 {
+        self.offsets.last().copied().unwrap_or(0)
+    }
+
+    /// Bytes of the `postings` stream.
+    pub fn postings_len(&self) -> u64 {
+        self.postings_len
+    }
+
+    /// Blocks in the dictionary.
+    pub fn num_blocks(&self) -> usize {
+        self.key_ends.len()
+    }
+
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        self.keys.capacity() + self.key_ends.capacity() * 4 + self.offsets.capacity() * 8 + self.last_term.capacity()
+    }
+
+    fn key(&self, block: usize) -> &[u8] {
+        let start = block.checked_sub(1).map_or(0, |before| self.key_ends[before] as usize);
+        &self.keys[start..self.key_ends[block] as usize]
+    }
+
+    /// Blocks whose key is at or below `term`.
+    fn blocks_up_to(&self, term: &[u8]) -> usize {
+        let (mut low, mut high) = (0, self.num_blocks());
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.key(middle) <= term { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
+    /// Range of a block in `terms`.
+    pub fn block_range(&self, block: usize) -> Option<Range<u64>> {
+        Some(*self.offsets.get(block)?..*self.offsets.get(block + 1)?)
+    }
+
+    /// Range of the block that holds `term` if the dictionary has it; `None` is a certain miss.
+    pub fn locate(&self, term: &[u8]) -> Option<Range<u64>> {
+        if term > self.last_term.as_slice() {
+            return None;
+        }
+        self.block_range(self.blocks_up_to(term).checked_sub(1)?)
+    }
+
+    /// Range of the blocks that hold all terms starting with `prefix`; `None` if there are certainly none.
+    pub fn locate_prefix(&self, prefix: &[u8]) -> Option<Range<u64>> {
+        if self.num_blocks() == 0 || (prefix > self.last_term.as_slice()) {
+            return None;
+        }
+        let first = self.blocks_up_to(prefix).saturating_sub(1);
+        let end = match successor(prefix) {
+            Some(above) => self.blocks_up_to(&above).max(first + 1),
+            None => self.num_blocks(),
+        };
+        // Nothing in front of the first term starts with the prefix unless that term does.
+        if end == 1 && !self.key(0).starts_with(prefix) && prefix < self.key(0) {
+            return None;
+        }
+        Some(*self.offsets.get(first)?..*self.offsets.get(end)?)
+    }
+}
+
+/// The smallest byte string above every string that starts with `prefix`; `None` if there is none.
+fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let keep = prefix.iter().rposition(|&byte| byte != u8::MAX)?;
+    let mut above = prefix[..=keep].to_vec();
+    above[keep] += 1;
+    Some(above)
+}
+
+/// Bytes that both start with.
+#[inline]
+pub(super) fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(x, y)| x == y).count()
+}
