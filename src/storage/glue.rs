@@ -7,7 +7,7 @@ use std::{cell::RefCell, collections::VecDeque, future::Future, ops::Range, rc::
 use bytes::Bytes;
 use futures_channel::oneshot;
 use futures_util::future::try_join_all;
-use js_sys::{Array, Function, Object, Promise, Reflect, Uint8Array};
+use js_sys::{Array, Function, Object, Promise, Reflect, Symbol, Uint8Array};
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 
@@ -15,7 +15,10 @@ use super::{
     ReadProfile,
     plan::{PlanLimits, ReadPlan, check_ranges},
 };
-use crate::error::{Error, ErrorKind, Result};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    platform::sleep_millis,
+};
 
 /// Property `name` of `object`; `undefined` where there is none or `object` is no object.
 pub(crate) fn get(object: &JsValue, name: &str) -> JsValue {
@@ -96,6 +99,50 @@ pub(crate) fn error_from(thrown: &JsValue, otherwise: ErrorKind, context: impl I
         _ => otherwise,
     });
     Error::with_source(kind, context, describe(thrown))
+}
+
+/// Whether a file could not be had because something else holds it.
+pub(crate) fn is_held(thrown: &JsValue) -> bool {
+    let name = get(thrown, "name").as_string();
+    // Firefox says InvalidStateError while a handle that was just closed is going away.
+    matches!(name.as_deref(), Some("NoModificationAllowedError" | "InvalidStateError"))
+}
+
+/// Does `attempt` again after each of `waits` (milliseconds) as long as something else holds the file.
+///
+/// # Errors
+/// What the last attempt throws.
+pub(crate) async fn while_held<T, R>(waits: &[u32], attempt: impl Fn() -> R) -> Result<T, JsValue>
+where
+    R: Future<Output = Result<T, JsValue>>,
+{
+    for millis in waits {
+        match attempt().await {
+            Err(thrown) if is_held(&thrown) => sleep_millis(*millis).await,
+            settled => return settled,
+        }
+    }
+    attempt().await
+}
+
+/// Items of an iterable, an async iterable included; `None` if `iterable` is neither.
+///
+/// # Errors
+/// What the iteration throws.
+pub(crate) async fn collect(iterable: &JsValue) -> Result<Option<Vec<JsValue>>, JsValue> {
+    let by_symbol = |symbol: &Symbol| Reflect::get(iterable, symbol).ok()?.dyn_into::<Function>().ok();
+    let start = by_symbol(&Symbol::async_iterator()).or_else(|| by_symbol(&Symbol::iterator()));
+    let Some(start) = start else { return Ok(None) };
+    let iterator = start.call0(iterable)?;
+    let Some(next) = method(&iterator, "next") else { return Ok(None) };
+    let mut items = Vec::new();
+    loop {
+        let step = call(&next, &iterator, &[]).await?;
+        if get(&step, "done").is_truthy() {
+            return Ok(Some(items));
+        }
+        items.push(get(&step, "value"));
+    }
 }
 
 /// An `AbortController` that fires when dropped before [`Self::disarm`]: whoever stops waiting for a read

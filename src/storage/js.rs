@@ -47,10 +47,14 @@
 use std::{cell::Cell, ops::Range, rc::Rc};
 
 use bytes::Bytes;
-use js_sys::{Function, Reflect, Symbol, Uint8Array};
+use js_sys::{Function, Uint8Array};
 use wasm_bindgen::{JsCast, JsValue};
 
-use super::{CommitSlot, File, FileEntry, OpenOptions, ReadProfile, Storage, Writer, glue, names::check_name};
+use super::{
+    CommitSlot, File, FileEntry, OpenOptions, ReadProfile, Storage, Writer, glue,
+    memory::{already_exists, check_len},
+    names::check_name,
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     platform::{self, now_millis, sleep_millis},
@@ -176,8 +180,10 @@ impl Storage for JsStorage {
     async fn list(&self) -> Result<Vec<FileEntry>> {
         let list = self.writing("list")?;
         let answer = self.call(&list, &[], || "list".to_owned()).await?;
+        let failed = |thrown: JsValue| glue::error_from(&thrown, ErrorKind::Io, format!("{}: list", self.0.label));
+        let items = glue::collect(&answer).await.map_err(failed)?;
         let mut entries = Vec::new();
-        for entry in self.collect(&answer).await? {
+        for entry in items.ok_or_else(|| self.nonsense("list", "nothing iterable"))? {
             let (name, len) = (glue::get(&entry, "name").as_string(), to_len(&glue::get(&entry, "size")));
             let (Some(name), Some(len)) = (name, len) else {
                 return Err(self.nonsense("list", "an entry without `name` and `size`"));
@@ -197,10 +203,7 @@ impl Storage for JsStorage {
             Some(expected) if !has_size => expected,
             expected => {
                 let found = self.size(name).await?.ok_or_else(|| self.missing(name))?;
-                if let Some(expected) = expected.filter(|expected| *expected != found) {
-                    let context = format!("{}: {name}: expected {expected} bytes, found {found}", self.0.label);
-                    return Err(Error::new(ErrorKind::Corrupt, context));
-                }
+                check_len(name, found, expected).map_err(|error| error.at(&self.0.label))?;
                 found
             }
         };
@@ -211,7 +214,7 @@ impl Storage for JsStorage {
         check_name(name)?;
         let create = self.writing("create")?;
         if glue::method(&self.0.object, "size").is_some() && self.size(name).await?.is_some() {
-            return Err(Error::invalid(format!("{}: {name} exists and is finished", self.0.label)));
+            return Err(already_exists(name).at(&self.0.label));
         }
         let writer = self.call(&create, &[name.into()], || format!("create {name}")).await?;
         let need = |member: &str| {
@@ -293,28 +296,6 @@ impl JsStorage {
 
     fn nonsense(&self, function: &str, what: &str) -> Error {
         Error::new(ErrorKind::Io, format!("{}: `{function}` answered {what}", self.0.label))
-    }
-
-    /// Items of an iterable, an async iterable included.
-    async fn collect(&self, iterable: &JsValue) -> Result<Vec<JsValue>> {
-        let failed = |thrown: JsValue| glue::error_from(&thrown, ErrorKind::Io, format!("{}: list", self.0.label));
-        let by_symbol = |symbol: &Symbol| {
-            let function = Reflect::get(iterable, symbol).ok()?;
-            function.dyn_into::<Function>().ok()
-        };
-        let start = by_symbol(&Symbol::async_iterator())
-            .or_else(|| by_symbol(&Symbol::iterator()))
-            .ok_or_else(|| self.nonsense("list", "nothing iterable"))?;
-        let iterator = start.call0(iterable).map_err(failed)?;
-        let next = glue::method(&iterator, "next").ok_or_else(|| self.nonsense("list", "nothing iterable"))?;
-        let mut items = Vec::new();
-        loop {
-            let step = glue::call(&next, &iterator, &[]).await.map_err(failed)?;
-            if glue::get(&step, "done").is_truthy() {
-                return Ok(items);
-            }
-            items.push(glue::get(&step, "value"));
-        }
     }
 }
 

@@ -10,9 +10,13 @@ pub mod api;
 mod glue;
 pub mod http;
 #[cfg(target_arch = "wasm32")]
+pub mod http_web;
+#[cfg(target_arch = "wasm32")]
 pub mod js;
 pub mod memory;
 pub mod names;
+#[cfg(target_arch = "wasm32")]
+pub mod opfs;
 pub mod plan;
 
 pub use api::{Access, CommitSlot, File, FileEntry, OpenOptions, Pattern, Purpose, ReadProfile, Storage, Writer};
