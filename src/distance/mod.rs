@@ -17,6 +17,7 @@ compile_error!("rows are scored in place as little-endian floats; big-endian mac
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 pub mod kernels;
+pub mod packed;
 pub mod scalar;
 pub mod score;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]

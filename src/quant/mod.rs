@@ -1,1 +1,7 @@
-//! quant: see ARCHITECTURE.md.
+//! Quantizers: a model trained per segment, codes per vector, a scorer per query, each apart and serialized.
+//!
+//! [`osq`] keeps 1, 2, 4 or 8 bits per component. All arithmetic of models and codes runs in a fixed order without
+//! fused operations, so that every platform writes the same bytes.
+#![forbid(unsafe_code)]
+
+pub mod osq;
