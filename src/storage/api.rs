@@ -6,6 +6,8 @@
 //!
 //! No method has a default body: a wrapper that forgets to forward one does not compile.
 
+#![forbid(unsafe_code)]
+
 use std::{future::Future, ops::Range};
 
 use bytes::Bytes;

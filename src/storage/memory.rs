@@ -1,5 +1,7 @@
 //! Files in memory: tests, small indexes, and indexes that came with the page.
 
+#![forbid(unsafe_code)]
+
 use std::{
     collections::BTreeMap,
     ops::Range,

@@ -1,11 +1,13 @@
 //! Storage: where bytes live and how they are asked for.
 //!
 //! [`api`] holds the traits; [`plan`] turns wanted ranges into few requests. Backends: [`memory`] here, the others
-//! beside it. [`http`] holds what the native and the browser's HTTP clients share.
+//! beside it. [`cache`] keeps blocks for searches, [`sequential`] reads ahead for merges. [`http`] holds what
+//! the native and the browser's HTTP clients share.
 
-#![forbid(unsafe_code)]
-
+pub mod any;
 pub mod api;
+pub mod batch;
+pub mod cache;
 #[cfg(target_arch = "wasm32")]
 mod glue;
 pub mod http;
@@ -13,11 +15,20 @@ pub mod http;
 pub mod http_web;
 #[cfg(target_arch = "wasm32")]
 pub mod js;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod local;
 pub mod memory;
 pub mod names;
 #[cfg(target_arch = "wasm32")]
 pub mod opfs;
 pub mod plan;
+pub mod sequential;
+pub mod trace;
 
+pub use any::{AnyFile, AnyLock, AnyStorage, AnyWriter};
 pub use api::{Access, CommitSlot, File, FileEntry, OpenOptions, Pattern, Purpose, ReadProfile, Storage, Writer};
+pub use batch::read_batches;
+pub use cache::{BlockCache, CacheStats, CachedFile, DEFAULT_CACHE_BYTES};
 pub use memory::MemoryStorage;
+pub use sequential::{SequentialOptions, SequentialReader};
+pub use trace::{IoCounts, IoTrace};

@@ -1,5 +1,7 @@
 //! Names of files: one flat set of characters that every backend can hold.
 
+#![forbid(unsafe_code)]
+
 use crate::error::{Error, Result};
 
 /// Longest name, bytes.

@@ -4,6 +4,8 @@
 //! than one request may be, and later cuts the answers back into what was asked. Every wanted byte is in exactly
 //! one request.
 
+#![forbid(unsafe_code)]
+
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};

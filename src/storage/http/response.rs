@@ -3,6 +3,8 @@
 //! Servers ignore ranges, compress parts, cut bodies and replace files. Each is told apart here, with its own
 //! message, before a byte is used. A header that the browser hides is not needed: lengths come from the index.
 
+#![forbid(unsafe_code)]
+
 use std::{
     collections::HashMap,
     ops::Range,

@@ -1,5 +1,7 @@
 //! When to ask again: few times, later and later, never all clients at once.
 
+#![forbid(unsafe_code)]
+
 /// Bounds of the retries of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
