@@ -124,4 +124,10 @@ backends! {
     Memory: MemoryStorage, memory::MemoryFile, memory::MemoryWriter, memory::MemoryLock;
     #[cfg(not(target_arch = "wasm32"))]
     Local: super::local::LocalStorage, super::local::LocalFile, super::local::LocalWriter, super::local::LocalLock;
+    #[cfg(target_arch = "wasm32")]
+    Opfs: super::opfs::OpfsStorage, super::opfs::OpfsFile, super::opfs::OpfsWriter, super::opfs::OpfsLock;
+    #[cfg(target_arch = "wasm32")]
+    HttpWeb: super::http_web::HttpWebStorage, super::http_web::HttpWebFile, super::http_web::NoWriter, super::http_web::NoWriter;
+    #[cfg(target_arch = "wasm32")]
+    Js: super::js::JsStorage, super::js::JsFile, super::js::JsWriter, super::js::JsLock;
 }

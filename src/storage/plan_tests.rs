@@ -91,6 +91,6 @@ fn ranges_are_checked_and_clamped() {
     assert!(check_ranges(&[3..6], 5).is_err());
     #[expect(clippy::reversed_empty_ranges, reason = "what is tested")]
     let reversed = 4..3;
-    assert!(check_ranges(&[reversed.clone()], 5).is_err());
+    assert!(check_ranges(std::slice::from_ref(&reversed), 5).is_err());
     assert_eq!(clamp_ranges(&[3..9, 7..9, reversed, 0..0, 1..2], 5), [3..5, 1..2]);
 }

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     ops::Range,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -63,6 +63,16 @@ struct Handle<F: File> {
 
 /// A load that someone does: the block and who waits for it.
 type Load = (Key, Arc<Flight>);
+
+/// Blocks of one read that are not resident.
+struct Pending<F: File> {
+    /// In flight already: block and load.
+    waiting: Vec<(u64, Arc<Flight>)>,
+    /// This reader loads them.
+    own: LoadGuard<F>,
+    /// Resident ones that a prefetch of this handle brought: neither hits nor read before.
+    prefetched: usize,
+}
 
 impl<F: File> CachedFile<F> {
     pub(super) fn new(cache: BlockCache, file: F, name: &str, access: Access, profile: &ReadProfile) -> Self {
@@ -144,21 +154,21 @@ impl<F: File> CachedFile<F> {
         let mut missing = blocks.clone();
         let mut counted = false;
         while !missing.is_empty() {
-            let (waiting, guard, prefetched) = self.look_up(&missing, &mut have);
+            let Pending { waiting, own, prefetched } = self.look_up(&missing, &mut have);
             if let (false, Some(trace)) = (counted, &self.trace) {
                 counted = true;
-                let hits = missing.len() - guard.0.len() - waiting.len() - prefetched;
-                trace.add_blocks(hits, guard.0.len());
-                if !(guard.0.is_empty() && waiting.is_empty()) {
+                let hits = missing.len() - own.0.len() - waiting.len() - prefetched;
+                trace.add_blocks(hits, own.0.len());
+                if !(own.0.is_empty() && waiting.is_empty()) {
                     trace.add_wait();
                 }
             }
-            if !guard.0.is_empty() {
-                let own = guard.0.iter().map(|(key, _)| key.block);
-                let plan = ReadPlan::new(&self.shared.runs(own), self.shared.limits);
+            if !own.0.is_empty() {
+                let blocks = own.0.iter().map(|(key, _)| key.block);
+                let plan = ReadPlan::new(&self.shared.runs(blocks), self.shared.limits);
                 self.count_requests(&plan);
                 let answers = self.shared.file.read_ranges(plan.requests()).await;
-                have.extend(guard.land(&self.shared, plan.requests(), answers)?);
+                have.extend(own.land(&self.shared, plan.requests(), answers)?);
             }
             let landings = join_all(waiting.iter().map(|(_, flight)| Waiting(flight.clone()))).await;
             for ((block, _), landing) in waiting.iter().zip(landings) {
@@ -180,13 +190,8 @@ impl<F: File> CachedFile<F> {
         Ok(buffers.collect())
     }
 
-    /// Sorts `missing` into what is resident (put into `have`), what is in flight, and what this reader loads. The
-    /// number counts resident ones that a prefetch of this handle brought: no hits, and not read before.
-    fn look_up(
-        &self,
-        missing: &[u64],
-        have: &mut HashMap<u64, Bytes>,
-    ) -> (Vec<(u64, Arc<Flight>)>, LoadGuard<F>, usize) {
+    /// Sorts `missing` into what is resident (put into `have`), what is in flight, and what this reader loads.
+    fn look_up(&self, missing: &[u64], have: &mut HashMap<u64, Bytes>) -> Pending<F> {
         let (mut waiting, mut own, mut prefetched) = (Vec::new(), Vec::new(), 0);
         let pinned = self.handle.pinned();
         let mut state = self.shared.cache.state();
@@ -203,7 +208,7 @@ impl<F: File> CachedFile<F> {
             }
         }
         drop((state, pinned));
-        (waiting, LoadGuard(own, self.shared.clone()), prefetched)
+        Pending { waiting, own: LoadGuard(own, self.shared.clone()), prefetched }
     }
 
     /// Pins what was read, or gives back what a prefetch had pinned for this read.
@@ -243,12 +248,12 @@ impl<F: File> CachedFile<F> {
         for block in blocks {
             let (key, len) = (shared.key(block), shared.block_len(block));
             let absent = state.is_absent(key);
-            if !pinned.contains_key(&block) {
+            if let Entry::Vacant(place) = pinned.entry(block) {
                 if !state.can_pin(len) {
                     break;
                 }
                 state.pin(key, len);
-                pinned.insert(block, absent);
+                place.insert(absent);
             }
             if absent && let Found::Started(flight) = state.find(key, false) {
                 own.push((key, flight));
