@@ -27,7 +27,6 @@ pub mod terms;
 pub mod graph;
 pub mod vectors;
 
-#[cfg(feature = "webgpu")]
 pub mod gpu;
 pub mod segment;
 

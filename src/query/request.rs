@@ -153,6 +153,16 @@ pub enum GpuMode {
     Required,
 }
 
+impl From<GpuMode> for crate::gpu::Mode {
+    fn from(mode: GpuMode) -> Self {
+        match mode {
+            GpuMode::Auto => Self::Auto,
+            GpuMode::Off => Self::Off,
+            GpuMode::Required => Self::Required,
+        }
+    }
+}
+
 /// The answer.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]

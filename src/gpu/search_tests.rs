@@ -1,0 +1,142 @@
+//! The search over segments against a scan of everything by one [`FlatScan`], whatever the device.
+
+use bytes::Bytes;
+
+use super::*;
+use crate::{
+    bitset::BitSet,
+    ids::{DocAddress, DocOrd, SegmentOrd},
+    platform::{Cancel, block_on},
+    schema::{Metric, VectorOptions},
+    storage::memory::MemoryFile,
+    topk::{Scored, TopK},
+    vectors::{FlatScan, VectorQuery, VectorsReader, VectorsWriter, Verify, WindowOptions},
+};
+
+/// Bytes in front of the stream in its file.
+pub(super) const OFFSET: u64 = 24;
+
+/// A segment of random vectors in memory.
+pub(super) struct TestSegment {
+    pub(super) reader: VectorsReader,
+    pub(super) file: MemoryFile,
+    pub(super) accept: Option<BitSet>,
+}
+
+impl TestSegment {
+    pub(super) fn random(
+        rng: &mut fastrand::Rng,
+        options: &VectorOptions,
+        num_docs: u32,
+        multi: bool,
+        filter: bool,
+    ) -> Self {
+        let mut writer = VectorsWriter::new(options.clone());
+        for doc in 0..num_docs {
+            let count = if multi { rng.u32(0..4) } else { 1 };
+            if count > 0 {
+                writer.add(DocOrd(doc), &random_vectors(rng, options.dims * count)).unwrap();
+            }
+        }
+        let (mut bytes, mut meta) = (vec![0xEE; OFFSET as usize], Vec::new());
+        let mut chunks = writer.finish(num_docs, &mut meta);
+        let mut rows = Vec::new();
+        while chunks.append_next(&mut rows) {}
+        bytes.extend_from_slice(&rows);
+        let reader = VectorsReader::parse(&meta, rows.len() as u64).unwrap();
+        let accept = filter.then(|| {
+            let mut accept = BitSet::new(num_docs);
+            (0..num_docs).filter(|_| rng.bool()).for_each(|doc| {
+                accept.insert(doc);
+            });
+            accept
+        });
+        Self { reader, file: Bytes::from(bytes).into(), accept }
+    }
+
+    pub(super) fn rows(&self, segment: u32) -> SegmentRows<'_, MemoryFile> {
+        let (reader, file, accept) = (&self.reader, &self.file, self.accept.as_ref());
+        SegmentRows { segment: SegmentOrd(segment), reader, file, offset: OFFSET, accept }
+    }
+}
+
+pub(super) fn random_vectors(rng: &mut fastrand::Rng, components: u32) -> Vec<f32> {
+    (0..components).map(|_| rng.f32() * 2.0 - 1.0).collect()
+}
+
+/// The answer by one scan per segment and query, everything in one window.
+pub(super) fn by_scanning(segments: &[TestSegment], queries: &[Vec<f32>], k: usize) -> Vec<Vec<Scored<DocAddress>>> {
+    let everything = WindowOptions { window_bytes: u64::MAX, gap_bytes: u64::MAX };
+    queries
+        .iter()
+        .map(|query| {
+            let mut top = TopK::new(k);
+            for (segment_ix, segment) in segments.iter().enumerate() {
+                let query = VectorQuery::new(segment.reader.options(), query.clone()).unwrap();
+                let mut scan = FlatScan::new(&segment.reader, vec![query], k);
+                for window in segment.reader.windows(segment.accept.as_ref(), &everything) {
+                    let file: &Bytes = crate::storage::File::as_slice(&segment.file).unwrap();
+                    let bytes = &file[(OFFSET + window.bytes.start) as usize..(OFFSET + window.bytes.end) as usize];
+                    scan.feed(&window, bytes, segment.accept.as_ref(), Verify::Unseen).unwrap();
+                }
+                for hit in scan.finish().remove(0) {
+                    top.push(hit.score, DocAddress { segment: SegmentOrd(segment_ix as u32), doc: hit.ord });
+                }
+            }
+            top.into_sorted_vec()
+        })
+        .collect()
+}
+
+#[test]
+fn the_cpu_search_agrees_with_a_plain_scan() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut rng = fastrand::Rng::with_seed(seed);
+    for metric in [Metric::Cosine, Metric::Dot, Metric::L2] {
+        let options = VectorOptions { dims: rng.u32(1..300), metric };
+        let segments: Vec<TestSegment> = (0..rng.usize(0..4))
+            .map(|_| {
+                let (num_docs, multi, filter) = (rng.u32(0..3000), rng.bool(), rng.bool());
+                TestSegment::random(&mut rng, &options, num_docs, multi, filter)
+            })
+            .collect();
+        let rows: Vec<_> = segments.iter().enumerate().map(|(ord, segment)| segment.rows(ord as u32)).collect();
+        let queries: Vec<_> = (0..rng.usize(1..6)).map(|_| random_vectors(&mut rng, options.dims)).collect();
+        let request = FlatRequest { queries, k: rng.usize(0..40), mode: Mode::Off };
+        let gpu = GpuHost::new(GpuOptions::default());
+        let answer = block_on(search_flat(&gpu, &rows, &request, &Cancel::new())).unwrap();
+        assert_eq!(answer.hits, by_scanning(&segments, &request.queries, request.k));
+        assert_eq!(answer.compute, "cpu");
+        let docs = |segment: &TestSegment| {
+            let accepted = |doc: &u32| segment.accept.as_ref().is_none_or(|accept| accept.contains(*doc));
+            let has_vector = |doc: &u32| !segment.reader.ords_of(DocOrd(*doc)).is_empty();
+            (0..segment.reader.max_doc()).filter(accepted).filter(has_vector).count() as u64
+        };
+        assert_eq!(answer.num_matched, segments.iter().map(docs).sum::<u64>());
+    }
+}
+
+#[test]
+fn a_cancelled_search_ends_with_its_own_error() {
+    let mut rng = fastrand::Rng::with_seed(1);
+    let segment = TestSegment::random(&mut rng, &VectorOptions { dims: 4, metric: Metric::Dot }, 100, false, false);
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let request = FlatRequest { queries: vec![vec![0.0; 4]], k: 3, mode: Mode::Off };
+    let gpu = GpuHost::new(GpuOptions::default());
+    let error = block_on(search_flat(&gpu, &[segment.rows(0)], &request, &cancel)).unwrap_err();
+    assert_eq!(error.kind().code(), "aborted");
+}
+
+#[test]
+fn a_query_that_does_not_fit_is_refused() {
+    let mut rng = fastrand::Rng::with_seed(2);
+    let segment = TestSegment::random(&mut rng, &VectorOptions { dims: 4, metric: Metric::Dot }, 10, false, false);
+    let gpu = GpuHost::new(GpuOptions::default());
+    for query in [vec![0.0; 3], vec![f32::NAN; 4], vec![]] {
+        let request = FlatRequest { queries: vec![query], k: 3, mode: Mode::Off };
+        let error = block_on(search_flat(&gpu, &[segment.rows(0)], &request, &Cancel::new())).unwrap_err();
+        assert_eq!(error.kind().code(), "invalid_argument");
+    }
+}
