@@ -69,6 +69,11 @@ impl DocStoreMerger {
         }
     }
 
+    /// Whether all was read: then [`Self::finish`].
+    pub fn is_done(&self) -> bool {
+        self.wanted().is_empty()
+    }
+
     /// Takes what [`Self::wanted`] named and appends finished blocks to `out`.
     ///
     /// # Errors

@@ -1,0 +1,72 @@
+//! Counts documents per value of a column.
+
+#![forbid(unsafe_code)]
+
+use std::collections::HashMap;
+
+use super::{ColumnKind, ColumnMeta, DecodedBlock};
+use crate::bitset::BitSet;
+
+/// Distinct values up to which counts are an array: 4 MiB of it.
+const DENSE_VALUES: u64 = 1 << 20;
+
+/// Counts of one column of one segment.
+#[derive(Debug, Clone)]
+pub struct FacetCounter {
+    counts: Counts,
+}
+
+#[derive(Debug, Clone)]
+enum Counts {
+    /// By ordinal.
+    Dense(Vec<u32>),
+    Sparse(HashMap<u64, u32>),
+}
+
+impl FacetCounter {
+    /// Nothing counted yet.
+    pub fn new(column: &ColumnMeta) -> Self {
+        let num_values = match (column.kind(), column.dictionary()) {
+            (ColumnKind::Bool, _) => Some(2),
+            (ColumnKind::Keyword, Some(dictionary)) => Some(u64::from(dictionary.num_terms())),
+            _ => None,
+        };
+        let counts = match num_values {
+            Some(count) if count <= DENSE_VALUES => Counts::Dense(vec![0; count as usize]),
+            _ => Counts::Sparse(HashMap::new()),
+        };
+        Self { counts }
+    }
+
+    /// Counts the documents of `block` that are in `docs`, each once per value it has.
+    pub fn count(&mut self, block: &DecodedBlock, docs: &BitSet) {
+        let range = block.first_doc()..block.first_doc() + block.num_docs();
+        for doc in docs.iter_range(range.start, range.end) {
+            for &value in block.values_of(doc) {
+                match &mut self.counts {
+                    Counts::Dense(counts) => {
+                        if let Some(count) = counts.get_mut(value as usize) {
+                            *count += 1;
+                        }
+                    }
+                    Counts::Sparse(counts) => *counts.entry(value).or_default() += 1,
+                }
+            }
+        }
+    }
+
+    /// Values with their counts, ascending by value, none of them 0.
+    pub fn into_counts(self) -> Vec<(u64, u32)> {
+        match self.counts {
+            Counts::Dense(counts) => {
+                let numbered = counts.into_iter().enumerate().map(|(value, count)| (value as u64, count));
+                numbered.filter(|&(_, count)| count > 0).collect()
+            }
+            Counts::Sparse(counts) => {
+                let mut counts: Vec<(u64, u32)> = counts.into_iter().collect();
+                counts.sort_unstable();
+                counts
+            }
+        }
+    }
+}

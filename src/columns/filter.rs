@@ -1,0 +1,126 @@
+//! Conditions on one column as sets of value ranges, and which documents they match.
+
+#![forbid(unsafe_code)]
+
+use super::{ColumnMeta, DecodedBlock};
+use crate::bitset::BitSet;
+
+/// A set of values: disjoint inclusive ranges, ascending. A document matches if one of its values is inside.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ValueRanges {
+    ranges: Vec<(u64, u64)>,
+}
+
+impl ValueRanges {
+    /// No value.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Every value: matches documents that have any.
+    pub fn all() -> Self {
+        Self { ranges: vec![(0, u64::MAX)] }
+    }
+
+    /// The union of inclusive ranges in any order; one whose start is above its end is empty.
+    pub fn new(ranges: impl IntoIterator<Item = (u64, u64)>) -> Self {
+        let mut sorted: Vec<(u64, u64)> = ranges.into_iter().filter(|(start, end)| start <= end).collect();
+        sorted.sort_unstable();
+        let mut merged: Vec<(u64, u64)> = Vec::with_capacity(sorted.len());
+        for (start, end) in sorted {
+            match merged.last_mut() {
+                Some((_, last)) if start <= last.saturating_add(1) => *last = (*last).max(end),
+                _ => merged.push((start, end)),
+            }
+        }
+        Self { ranges: merged }
+    }
+
+    /// Values in both.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        let (mut a, mut b, mut both) = (0, 0, Vec::new());
+        while let (Some(x), Some(y)) = (self.ranges.get(a), other.ranges.get(b)) {
+            let (start, end) = (x.0.max(y.0), x.1.min(y.1));
+            if start <= end {
+                both.push((start, end));
+            }
+            if x.1 < y.1 { a += 1 } else { b += 1 }
+        }
+        Self { ranges: both }
+    }
+
+    /// Whether there is no value.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Whether `value` is in the set.
+    #[inline]
+    pub fn contains(&self, value: u64) -> bool {
+        match self.ranges[..] {
+            [(start, end)] => start <= value && value <= end,
+            _ => {
+                let ix = self.ranges.partition_point(|&(_, end)| end < value);
+                self.ranges.get(ix).is_some_and(|&(start, _)| start <= value)
+            }
+        }
+    }
+
+    fn overlaps(&self, min: u64, max: u64) -> bool {
+        let ix = self.ranges.partition_point(|&(_, end)| end < min);
+        self.ranges.get(ix).is_some_and(|&(start, _)| start <= max)
+    }
+
+    fn covers(&self, min: u64, max: u64) -> bool {
+        let ix = self.ranges.partition_point(|&(_, end)| end < min);
+        self.ranges.get(ix).is_some_and(|&(start, end)| start <= min && max <= end)
+    }
+}
+
+/// Which blocks a condition can decide from the metadata alone, and which must be read.
+#[derive(Debug, Clone)]
+pub struct FilterPlan {
+    ranges: ValueRanges,
+    matching: BitSet,
+    blocks: Vec<u32>,
+}
+
+impl FilterPlan {
+    /// Plans a condition over one column.
+    pub fn new(column: &ColumnMeta, ranges: ValueRanges) -> Self {
+        let mut plan = Self { ranges, matching: BitSet::new(column.num_docs()), blocks: Vec::new() };
+        for (ix, meta) in column.blocks().iter().enumerate() {
+            let block = ix as u32;
+            let docs = column.block_docs(block);
+            if meta.num_docs_with == 0 || !plan.ranges.overlaps(meta.min, meta.max) {
+                continue;
+            }
+            if plan.ranges.covers(meta.min, meta.max) && meta.num_docs_with == docs.end - docs.start {
+                plan.matching.insert_range(docs.start, docs.end);
+            } else {
+                plan.blocks.push(block);
+            }
+        }
+        plan
+    }
+
+    /// Blocks to read and hand to [`Self::apply`], ascending.
+    pub fn blocks(&self) -> &[u32] {
+        &self.blocks
+    }
+
+    /// Adds the matching documents of one block.
+    pub fn apply(&mut self, block: &DecodedBlock) {
+        block.for_each(|doc, values| {
+            if values.iter().any(|&value| self.ranges.contains(value)) {
+                self.matching.insert(doc);
+            }
+        });
+    }
+
+    /// The documents that match, once all blocks were applied.
+    pub fn finish(self) -> BitSet {
+        self.matching
+    }
+}
