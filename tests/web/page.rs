@@ -1,0 +1,9 @@
+//! Storage on the main thread of a page: no synchronous handles, slices instead.
+#![cfg(target_arch = "wasm32")]
+
+use wasm_bindgen_test::wasm_bindgen_test_configure;
+
+mod opfs;
+mod support;
+
+wasm_bindgen_test_configure!(run_in_browser);
