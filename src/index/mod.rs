@@ -4,8 +4,14 @@
 //! of one commit; the single writer adds segments and overlays and publishes them by replacing one slot.
 #![forbid(unsafe_code)]
 
+pub mod lookup;
+mod opener;
 mod report;
 mod slot;
+mod snapshot;
+mod tombstones;
 
+pub use opener::{Found, Opener};
 pub use report::{AddReport, CheckReport, CommitInfo, MergeReport, OnProgress, Phase, Problem, Progress, no_progress};
 pub use slot::{BaseRef, Commit, DroppedFile, SegmentEntry, SegmentHome, Slots, tombstones_file_name};
+pub use snapshot::{Snapshot, SnapshotSegment, StorageSnapshot};

@@ -14,34 +14,31 @@ pub enum SectionKind {
     Postings = 3,
     /// One byte per document.
     Norms = 4,
-    /// Values of a column.
+    /// Values of a column, its dictionary in front.
     Column = 5,
     /// How to read the column; pinned.
     ColumnMeta = 6,
-    /// Sorted values of a keyword column.
-    ColumnDict = 7,
     /// Compressed blocks of stored documents.
-    Docs = 8,
+    Docs = 7,
     /// Where each block is; pinned.
-    DocsIndex = 9,
+    DocsIndex = 8,
     /// Rows of a vector field.
-    Vectors = 10,
+    Vectors = 9,
     /// Dimension, metric, which document owns which rows; pinned.
-    VectorsMeta = 11,
+    VectorsMeta = 10,
     /// CRC32C of each 4 KiB of the chunked part of the file; pinned.
-    Checksums = 12,
+    Checksums = 11,
 }
 
 impl SectionKind {
     /// All kinds, ascending by number.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 11] = [
         Self::Terms,
         Self::TermIndex,
         Self::Postings,
         Self::Norms,
         Self::Column,
         Self::ColumnMeta,
-        Self::ColumnDict,
         Self::Docs,
         Self::DocsIndex,
         Self::Vectors,
@@ -83,7 +80,6 @@ impl SectionKind {
             Self::Norms => "norms",
             Self::Column => "column",
             Self::ColumnMeta => "column metadata",
-            Self::ColumnDict => "column dictionary",
             Self::Docs => "documents",
             Self::DocsIndex => "document index",
             Self::Vectors => "vectors",

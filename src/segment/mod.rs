@@ -4,8 +4,10 @@
 //! at [`Toc`] for the layout, [`SegmentFileWriter`] and [`SegmentReader`] for the two directions.
 #![forbid(unsafe_code)]
 
+mod builder;
 mod kind;
 mod live;
+mod open;
 mod reader;
 mod spill;
 mod toc;
@@ -13,8 +15,10 @@ mod verified;
 pub(crate) mod wire;
 mod writer;
 
+pub use builder::{Built, SegmentBuilder, find_analyzer};
 pub use kind::SectionKind;
 pub use live::{live_file_len, live_file_name, parse_live, write_live};
+pub use open::{OpenSegment, SearchFile};
 pub use reader::{SectionRange, SegmentReader};
 pub use spill::Spill;
 #[cfg(test)]

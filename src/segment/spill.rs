@@ -25,7 +25,7 @@ pub struct Spill<S: Storage> {
 impl<S: Storage> Spill<S> {
     /// An empty stream, number `number` of the file of segment `id`, held in memory up to `budget` bytes.
     pub fn new(storage: &S, id: SegmentId, number: u32, budget: usize) -> Self {
-        let name = format!("{id}-{number}.tmp");
+        let name = format!("{id}-{number}.spill");
         Self { storage: storage.clone(), name, memory: Vec::new(), budget, file: None, file_len: 0 }
     }
 

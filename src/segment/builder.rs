@@ -1,0 +1,296 @@
+//! Documents to one segment: every structure is filled in memory, then written front to back.
+
+use std::collections::HashMap;
+
+use super::{kind::SectionKind, spill::Spill, toc::Toc, writer::SegmentFileWriter};
+use crate::{
+    analysis::Analyzer,
+    bitset::BitSet,
+    columns::{ColumnBuilder, ColumnKind},
+    docstore::DocStoreWriter,
+    error::{Error, ErrorKind, Result},
+    ids::{DocId, DocOrd, FieldOrd, SegmentId},
+    postings::Inverter,
+    schema::{Document, FieldKind, FieldValue, Schema},
+    storage::Storage,
+    terms::FieldOptions,
+    vectors::VectorsWriter,
+};
+
+/// Finished blocks of stored documents lie in pieces of about this many bytes: nothing large is ever moved.
+const PIECE_LEN: usize = 256 << 10;
+/// Memory of one entry of the id map beside the term itself: key, ordinal, table overhead.
+const ID_ENTRY_LEN: usize = 48;
+/// Streams set aside while a segment is written from memory: the same bytes were in memory a moment ago.
+const SPILL_MEMORY_LEN: usize = 4 << 20;
+
+/// What one field collects.
+#[derive(Debug)]
+enum FieldBuilder {
+    /// The id field is inverted at the end, when it is known which documents were replaced.
+    Id,
+    Text(Inverter, Analyzer),
+    Keyword(Inverter, ColumnBuilder),
+    Column(ColumnBuilder),
+    Vectors(VectorsWriter),
+    Json,
+}
+
+/// A segment being filled. Ids are unique among its live documents: adding one again deletes the earlier document.
+#[derive(Debug)]
+pub struct SegmentBuilder {
+    fields: Vec<FieldBuilder>,
+    docs: DocStoreWriter,
+    pieces: Vec<Vec<u8>>,
+    /// Id terms of live documents.
+    ids: HashMap<Box<[u8]>, DocOrd>,
+    id_bytes: usize,
+    max_doc: u32,
+}
+
+/// A written segment.
+#[derive(Debug)]
+pub struct Built {
+    /// Its table of contents.
+    pub toc: Toc,
+    /// Live documents, if some were replaced or deleted before they were written.
+    pub live: Option<BitSet>,
+}
+
+impl SegmentBuilder {
+    /// An empty segment.
+    ///
+    /// # Errors
+    /// `unsupported_format` if the schema names an analyzer that this build does not have.
+    pub fn new(schema: &Schema) -> Result<Self> {
+        let fields = schema.fields().map(|(_, field)| {
+            Ok(match &field.kind {
+                FieldKind::Id => FieldBuilder::Id,
+                FieldKind::Text(options) => {
+                    let keeps = FieldOptions { freqs: true, positions: options.positions };
+                    FieldBuilder::Text(Inverter::new(keeps), find_analyzer(&field.name, &options.analyzer)?)
+                }
+                FieldKind::Keyword => {
+                    FieldBuilder::Keyword(Inverter::new(FieldOptions::KEYWORD), ColumnBuilder::new(ColumnKind::Keyword))
+                }
+                FieldKind::Number => FieldBuilder::Column(ColumnBuilder::new(ColumnKind::Number)),
+                FieldKind::Integer => FieldBuilder::Column(ColumnBuilder::new(ColumnKind::Integer)),
+                FieldKind::Bool => FieldBuilder::Column(ColumnBuilder::new(ColumnKind::Bool)),
+                FieldKind::Date => FieldBuilder::Column(ColumnBuilder::new(ColumnKind::Date)),
+                FieldKind::Vector(options) => FieldBuilder::Vectors(VectorsWriter::new(options.clone())),
+                FieldKind::Json => FieldBuilder::Json,
+            })
+        });
+        Ok(Self {
+            fields: fields.collect::<Result<_>>()?,
+            docs: DocStoreWriter::new(),
+            pieces: Vec::new(),
+            ids: HashMap::new(),
+            id_bytes: 0,
+            max_doc: 0,
+        })
+    }
+
+    /// Documents added, replaced and deleted ones included.
+    pub fn max_doc(&self) -> u32 {
+        self.max_doc
+    }
+
+    /// Live documents.
+    pub fn num_docs(&self) -> u32 {
+        self.ids.len() as u32
+    }
+
+    /// Id terms of live documents, in no order.
+    pub fn id_terms(&self) -> impl Iterator<Item = &[u8]> {
+        self.ids.keys().map(|term| &**term)
+    }
+
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        let fields = self.fields.iter().map(|field| match field {
+            FieldBuilder::Text(inverter, _) => inverter.memory_bytes(),
+            FieldBuilder::Keyword(inverter, column) => inverter.memory_bytes() + column.memory_bytes(),
+            FieldBuilder::Column(column) => column.memory_bytes(),
+            FieldBuilder::Vectors(vectors) => vectors.memory_bytes(),
+            FieldBuilder::Id | FieldBuilder::Json => 0,
+        });
+        let pieces = self.pieces.iter().map(Vec::capacity);
+        fields.chain(pieces).sum::<usize>() + self.docs.memory_bytes() + self.id_bytes + self.ids.len() * ID_ENTRY_LEN
+    }
+
+    /// Adds a document that was checked against the schema.
+    ///
+    /// # Errors
+    /// If a limit of the format is passed: the builder is of no further use then.
+    pub fn add(&mut self, document: &Document) -> Result<()> {
+        let doc = DocOrd(self.max_doc);
+        for (field, value) in &document.fields {
+            let Some(builder) = self.fields.get_mut(usize::from(field.0)) else { continue };
+            match (builder, value) {
+                (FieldBuilder::Text(inverter, analyzer), FieldValue::Text(texts)) => {
+                    inverter.add_text(doc, *analyzer, texts)?;
+                }
+                (FieldBuilder::Keyword(inverter, column), FieldValue::Keyword(words)) => {
+                    for word in words {
+                        inverter.add_term(doc, word.as_bytes())?;
+                    }
+                    column.push(doc, value);
+                }
+                (FieldBuilder::Column(column), value) => column.push(doc, value),
+                (FieldBuilder::Vectors(vectors), FieldValue::Vector(rows)) => vectors
+                    .add(doc, rows)
+                    .map_err(|e| Error::with_source(ErrorKind::InvalidDocument, format!("field {}", field.0), e))?,
+                _ => {}
+            }
+        }
+        let term = document.id.to_term();
+        if self.pieces.last().is_none_or(|piece| piece.len() >= PIECE_LEN) {
+            self.pieces.push(Vec::with_capacity(PIECE_LEN + PIECE_LEN / 4));
+        }
+        let piece = self.pieces.last_mut().expect("one was pushed if there was none");
+        self.docs.push(&term, &document.stored, piece);
+        self.max_doc += 1;
+        let term_len = term.len();
+        if self.ids.insert(term.into_boxed_slice(), doc).is_none() {
+            self.id_bytes += term_len;
+        }
+        Ok(())
+    }
+
+    /// Deletes a document; returns whether it was there.
+    pub fn delete(&mut self, id: &DocId) -> bool {
+        let term = id.to_term();
+        let was_there = self.ids.remove(term.as_slice()).is_some();
+        if was_there {
+            self.id_bytes -= term.len();
+        }
+        was_there
+    }
+
+    /// Writes the segment file. On an error the file is incomplete and the caller deletes it.
+    ///
+    /// # Errors
+    /// Storage's own.
+    pub async fn write<S: Storage>(self, storage: &S, id: SegmentId) -> Result<Built> {
+        let max_doc = self.max_doc;
+        let mut docs: Vec<(DocOrd, Box<[u8]>)> = self.ids.into_iter().map(|(term, doc)| (doc, term)).collect();
+        docs.sort_unstable_by_key(|(doc, _)| *doc);
+        let live = (docs.len() < max_doc as usize).then(|| {
+            let mut live = BitSet::new(max_doc);
+            docs.iter().for_each(|(doc, _)| drop(live.insert(doc.0)));
+            live
+        });
+        let mut inverted_ids = Inverter::new(FieldOptions::KEYWORD);
+        for (doc, term) in docs {
+            inverted_ids.add_term(doc, &term)?;
+        }
+        let mut out =
+            FieldsWriter { file: SegmentFileWriter::create(storage, id).await?, storage, id, max_doc, spills: 0 };
+        out.postings(FieldOrd(0), inverted_ids).await?;
+        let mut vectors = Vec::new();
+        for (ix, field) in self.fields.into_iter().enumerate() {
+            let field_ord = FieldOrd(ix as u16);
+            match field {
+                FieldBuilder::Text(inverter, _) => out.postings(field_ord, inverter).await?,
+                FieldBuilder::Keyword(inverter, column) => {
+                    out.postings(field_ord, inverter).await?;
+                    out.column(field_ord, column).await?;
+                }
+                FieldBuilder::Column(column) => out.column(field_ord, column).await?,
+                FieldBuilder::Vectors(writer) => vectors.push((field_ord, writer)),
+                FieldBuilder::Id | FieldBuilder::Json => {}
+            }
+        }
+        out.docs(self.docs, self.pieces).await?;
+        for (field, writer) in vectors {
+            out.vectors(field, writer).await?;
+        }
+        Ok(Built { toc: out.file.finish(max_doc).await?, live })
+    }
+}
+
+/// The analyzer a schema names.
+///
+/// # Errors
+/// `unsupported_format` if this build does not have it.
+pub fn find_analyzer(field: &str, name: &str) -> Result<Analyzer> {
+    Analyzer::find(name).ok_or_else(|| {
+        let what = format!(
+            "field {field} uses analyzer {name}, which this build does not have: use a newer version of rangefind"
+        );
+        Error::new(ErrorKind::UnsupportedFormat, what)
+    })
+}
+
+struct FieldsWriter<'a, S: Storage> {
+    file: SegmentFileWriter<S::Writer>,
+    storage: &'a S,
+    id: SegmentId,
+    max_doc: u32,
+    spills: u32,
+}
+
+impl<S: Storage> FieldsWriter<'_, S> {
+    async fn postings(&mut self, field: FieldOrd, inverter: Inverter) -> Result<()> {
+        let mut spill = Spill::new(self.storage, self.id, self.spills, SPILL_MEMORY_LEN);
+        self.spills += 1;
+        let (mut terms, mut postings) = (Vec::new(), Vec::new());
+        let mut inverted = inverter.finish(self.max_doc);
+        self.file.begin(SectionKind::Postings, field);
+        while inverted.step(&mut terms, &mut postings)? {
+            self.file.append(&mut postings).await?;
+            spill.append(&mut terms).await?;
+        }
+        let parts = inverted.finish(&mut terms);
+        self.file.append(&mut postings).await?;
+        spill.append(&mut terms).await?;
+        self.file.end();
+        self.file.begin(SectionKind::Terms, field);
+        spill.drain_into(&mut self.file).await?;
+        self.file.end();
+        self.file.pin(SectionKind::TermIndex, field, parts.term_index);
+        if let Some(mut norms) = parts.norms {
+            self.file.begin(SectionKind::Norms, field);
+            self.file.append(&mut norms).await?;
+            self.file.end();
+        }
+        Ok(())
+    }
+
+    async fn column(&mut self, field: FieldOrd, column: ColumnBuilder) -> Result<()> {
+        let mut data = Vec::new();
+        let meta = column.finish(self.max_doc, &mut data)?;
+        self.file.begin(SectionKind::Column, field);
+        self.file.append(&mut data).await?;
+        self.file.end();
+        self.file.pin(SectionKind::ColumnMeta, field, meta);
+        Ok(())
+    }
+
+    async fn docs(&mut self, docs: DocStoreWriter, pieces: Vec<Vec<u8>>) -> Result<()> {
+        self.file.begin(SectionKind::Docs, FieldOrd(0));
+        for mut piece in pieces {
+            self.file.append(&mut piece).await?;
+        }
+        let mut last = Vec::new();
+        let index = docs.finish(&mut last);
+        self.file.append(&mut last).await?;
+        self.file.end();
+        self.file.pin(SectionKind::DocsIndex, FieldOrd(0), index);
+        Ok(())
+    }
+
+    async fn vectors(&mut self, field: FieldOrd, writer: VectorsWriter) -> Result<()> {
+        let mut meta = Vec::new();
+        let mut chunks = writer.finish(self.max_doc, &mut meta);
+        self.file.begin(SectionKind::Vectors, field);
+        let mut rows = Vec::new();
+        while chunks.append_next(&mut rows) {
+            self.file.append(&mut rows).await?;
+        }
+        self.file.end();
+        self.file.pin(SectionKind::VectorsMeta, field, meta);
+        Ok(())
+    }
+}

@@ -1,0 +1,149 @@
+//! An open segment with its metadata parsed: what queries, merges and checks work on.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::{
+    kind::SectionKind,
+    reader::{SegmentReader, describe},
+    toc::Toc,
+    verified::VerifiedFile,
+};
+use crate::{
+    columns::ColumnMeta,
+    docstore::DocStoreIndex,
+    error::{Error, Result},
+    ids::{FieldOrd, SegmentId},
+    storage::{Access, BlockCache, CachedFile, File, IoTrace, ReadProfile},
+    terms::TermIndex,
+    vectors::VectorsReader,
+};
+
+/// Handle of a segment file that searches use: cached, and verified when a block is loaded.
+pub type SearchFile<F> = CachedFile<VerifiedFile<F>>;
+
+/// Parsed metadata of one segment, shared by everybody who reads it.
+#[derive(Debug, Default)]
+pub struct SegmentParts {
+    /// By field ordinal.
+    fields: Vec<FieldParts>,
+    docs: Option<Arc<DocStoreIndex>>,
+}
+
+/// Parsed metadata of one field.
+#[derive(Debug, Default)]
+struct FieldParts {
+    terms: Option<Arc<TermIndex>>,
+    column: Option<Arc<ColumnMeta>>,
+    vectors: Option<Arc<VectorsReader>>,
+}
+
+impl SegmentParts {
+    fn parse<F: File>(reader: &SegmentReader<F>) -> Result<Self> {
+        let mut parts = Self::default();
+        for section in reader.toc().sections.iter().filter(|section| section.kind.is_pinned()) {
+            let (kind, field) = (section.kind, section.field);
+            let name = || describe(reader.id(), kind, field);
+            let bytes = reader.pinned(kind, field).map(Bytes::as_ref).unwrap_or_default();
+            match kind {
+                SectionKind::DocsIndex => {
+                    let index = DocStoreIndex::parse(bytes).map_err(|error| Error::from(error).at(name()))?;
+                    parts.docs = Some(Arc::new(index));
+                }
+                SectionKind::TermIndex => {
+                    let index = TermIndex::parse(bytes).map_err(|error| error.at(name()))?;
+                    parts.field(field).terms = Some(Arc::new(index));
+                }
+                SectionKind::ColumnMeta => {
+                    let meta = ColumnMeta::parse(bytes).map_err(|error| Error::from(error).at(name()))?;
+                    parts.field(field).column = Some(Arc::new(meta));
+                }
+                SectionKind::VectorsMeta => {
+                    let rows_len = reader.section_len(SectionKind::Vectors, field);
+                    let vectors = VectorsReader::parse(bytes, rows_len).map_err(|e| Error::corrupt(name(), e))?;
+                    parts.field(field).vectors = Some(Arc::new(vectors));
+                }
+                _ => {}
+            }
+        }
+        Ok(parts)
+    }
+
+    fn field(&mut self, field: FieldOrd) -> &mut FieldParts {
+        let ix = usize::from(field.0);
+        if self.fields.len() <= ix {
+            self.fields.resize_with(ix + 1, FieldParts::default);
+        }
+        &mut self.fields[ix]
+    }
+}
+
+/// An open segment. Clones share everything.
+#[derive(Debug, Clone)]
+pub struct OpenSegment<F: File> {
+    reader: SegmentReader<F>,
+    parts: Arc<SegmentParts>,
+}
+
+impl<F: File> OpenSegment<SearchFile<F>> {
+    /// Opens a segment for searching: one read brings and verifies its metadata.
+    ///
+    /// # Errors
+    /// `corrupt`, `unsupported_format`, storage's own.
+    pub async fn open(file: F, toc: Toc, cache: &BlockCache, profile: &ReadProfile) -> Result<Self> {
+        let reader = SegmentReader::open(file, toc).await?;
+        let parts = Arc::new(SegmentParts::parse(&reader)?);
+        let cached = cache.wrap(reader.file().clone(), &reader.id().file_name(), Access::SEARCH, profile);
+        Ok(Self { reader: reader.with_file(cached), parts })
+    }
+
+    /// The same segment with counters of one query.
+    #[must_use]
+    pub fn traced(&self, trace: &Arc<IoTrace>) -> Self {
+        let file = self.reader.file().traced(Arc::clone(trace));
+        Self { reader: self.reader.with_file(file), parts: Arc::clone(&self.parts) }
+    }
+}
+
+impl<F: File> OpenSegment<F> {
+    /// The same segment through a raw handle, past the cache: for a merge or a verification.
+    pub fn with_raw<G: File>(&self, file: G) -> OpenSegment<VerifiedFile<G>> {
+        OpenSegment { reader: self.reader.with_raw(file), parts: Arc::clone(&self.parts) }
+    }
+
+    /// Reads ranges of its sections.
+    pub fn reader(&self) -> &SegmentReader<F> {
+        &self.reader
+    }
+
+    /// Name of the segment.
+    pub fn id(&self) -> SegmentId {
+        self.reader.id()
+    }
+
+    /// Documents, deleted ones included.
+    pub fn max_doc(&self) -> u32 {
+        self.reader.max_doc()
+    }
+
+    /// Where stored documents are; every segment has them.
+    pub fn docs(&self) -> Option<&Arc<DocStoreIndex>> {
+        self.parts.docs.as_ref()
+    }
+
+    /// Term dictionary of a text, keyword or id field; `None` if the segment is older than the field.
+    pub fn terms(&self, field: FieldOrd) -> Option<&Arc<TermIndex>> {
+        self.parts.fields.get(usize::from(field.0))?.terms.as_ref()
+    }
+
+    /// Column of a field; `None` if the segment is older than the field.
+    pub fn column(&self, field: FieldOrd) -> Option<&Arc<ColumnMeta>> {
+        self.parts.fields.get(usize::from(field.0))?.column.as_ref()
+    }
+
+    /// Vectors of a field; `None` if the segment is older than the field.
+    pub fn vectors(&self, field: FieldOrd) -> Option<&Arc<VectorsReader>> {
+        self.parts.fields.get(usize::from(field.0))?.vectors.as_ref()
+    }
+}
