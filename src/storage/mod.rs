@@ -8,6 +8,7 @@ pub mod any;
 pub mod api;
 pub mod batch;
 pub mod cache;
+pub mod conformance;
 #[cfg(target_arch = "wasm32")]
 mod glue;
 pub mod http;

@@ -42,7 +42,7 @@ impl IoTrace {
     }
 
     /// Awaits `batch`, all the reads of one step together, and counts one wave if any of them waited for a request.
-    /// Reads outside of any `wave` count one each.
+    /// Reads outside of any `wave` count one each; a wave inside another is part of it.
     pub async fn wave<T>(&self, batch: impl Future<Output = T>) -> T {
         let open = OpenWave::new(self);
         let output = batch.await;
@@ -86,19 +86,20 @@ impl IoTrace {
 struct OpenWave<'a> {
     trace: &'a IoTrace,
     waits_before: u64,
+    outermost: bool,
 }
 
 impl<'a> OpenWave<'a> {
     fn new(trace: &'a IoTrace) -> Self {
-        trace.open_waves.fetch_add(1, Relaxed);
-        Self { trace, waits_before: trace.waits.load(Relaxed) }
+        let outermost = trace.open_waves.fetch_add(1, Relaxed) == 0;
+        Self { trace, waits_before: trace.waits.load(Relaxed), outermost }
     }
 }
 
 impl Drop for OpenWave<'_> {
     fn drop(&mut self) {
         self.trace.open_waves.fetch_sub(1, Relaxed);
-        if self.trace.waits.load(Relaxed) > self.waits_before {
+        if self.outermost && self.trace.waits.load(Relaxed) > self.waits_before {
             self.trace.waves.fetch_add(1, Relaxed);
         }
     }
@@ -116,7 +117,7 @@ mod tests {
         assert_eq!(trace.counts().waves, 0);
         block_on(trace.wave(async {
             trace.add_wait();
-            trace.add_wait();
+            trace.wave(async { trace.add_wait() }).await;
         }));
         assert_eq!(trace.counts().waves, 1);
         trace.add_wait();

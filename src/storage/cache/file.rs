@@ -288,7 +288,11 @@ impl<F: File> File for CachedFile<F> {
         let is_large = |range: &Range<u64>| range.end - range.start > self.shared.large_bytes;
         if !self.shared.access.pin && ranges.iter().any(is_large) {
             let (large, small): (Vec<_>, Vec<_>) = ranges.iter().cloned().partition(is_large);
-            let (large, small) = try_join(self.read_direct(&large), self.read_blocks(&small)).await?;
+            let both = try_join(self.read_direct(&large), self.read_blocks(&small));
+            let (large, small) = match &self.trace {
+                Some(trace) => trace.wave(both).await?,
+                None => both.await?,
+            };
             let (mut large, mut small) = (large.into_iter(), small.into_iter());
             let in_order = ranges.iter().map(|range| if is_large(range) { large.next() } else { small.next() });
             return Ok(in_order.map(|bytes| bytes.expect("one buffer per range")).collect());
