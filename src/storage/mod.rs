@@ -24,6 +24,8 @@ pub mod names;
 pub mod opfs;
 pub mod plan;
 pub mod sequential;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod testing;
 pub mod trace;
 
 pub use any::{AnyFile, AnyLock, AnyStorage, AnyWriter};

@@ -148,7 +148,7 @@ pub(super) async fn more_files_than_handles<S: Storage>(storage: &S) {
     for round in 0..2 {
         for (at, file) in files.iter().enumerate() {
             let range = 10 * round..200;
-            let read = file.read_ranges(&[range.clone()]).await.expect("read").pop().expect("one buffer");
+            let read = file.read_ranges(std::slice::from_ref(&range)).await.expect("read").pop().expect("one buffer");
             assert_eq!(read, contents[at].slice(range.start as usize..200), "file {at} of {FILES}");
         }
     }
