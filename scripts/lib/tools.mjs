@@ -9,6 +9,9 @@ export const rootPath = fileURLToPath(root);
 /** Whether `flag` stands on the command line. */
 export const hasFlag = (flag) => process.argv.slice(2).includes(flag);
 
+/** Between asking a group to end and ending it. */
+const GRACE_MILLIS = 3_000;
+
 const groups = new Set();
 const killAll = (signal) => groups.forEach((pid) => kill(pid, signal));
 process.on("exit", () => killAll("SIGKILL"));
@@ -45,7 +48,9 @@ export async function run(program, args, { env, cwd = rootPath, timeout = 0, che
   let timedOut = false;
   const timer = timeout && setTimeout(() => {
     timedOut = true;
-    kill(child.pid, "SIGKILL");
+    // Asked first: drivers close browsers of other groups when told to end.
+    kill(child.pid, "SIGTERM");
+    setTimeout(() => kill(child.pid, "SIGKILL"), GRACE_MILLIS).unref();
   }, timeout);
   const code = await new Promise((resolve) => {
     child.on("error", (error) => {

@@ -9,7 +9,7 @@ import { launchChromiumProfile, launchFirefox } from "./browsers.mjs";
 import { root, rootPath, run } from "./tools.mjs";
 
 /** Test targets of Cargo.toml that run in browsers, with the features they need. */
-export const WEB_TESTS = ["web_worker", "web_page", "web_gpu"];
+export const WEB_TESTS = ["web_worker", "web_page"];
 /** Longest run of one target in one browser. */
 const TIMEOUT_MILLIS = 300_000;
 
