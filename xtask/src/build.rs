@@ -27,6 +27,14 @@ impl Mode {
             Self::Dev => "wasm-dev",
         }
     }
+
+    fn features(self) -> &'static str {
+        match self {
+            Self::Release => "webgpu",
+            // With an export that panics, for the tests of the package.
+            Self::Dev => "webgpu,crash-test",
+        }
+    }
 }
 
 /// Name of the module and its glue in `dist/wasm/`.
@@ -73,7 +81,7 @@ fn compile(root: &Path, mode: Mode) -> Result<PathBuf, Failure> {
     run(
         "cargo build",
         Command::new(cargo)
-            .args(["build", "--quiet", "--lib", "--target", "wasm32-unknown-unknown", "--features", "webgpu"])
+            .args(["build", "--quiet", "--lib", "--target", "wasm32-unknown-unknown", "--features", mode.features()])
             .args(["--profile", mode.profile()])
             // The alias that started this process is for the host; its choices must not leak into the module.
             .env_remove("RUSTFLAGS")

@@ -1,0 +1,2 @@
+// Entry for Deno, which reads files as Node.js does.
+export * from "./node.js";

@@ -1,0 +1,315 @@
+// `open`, `build`, `merge`, `init`: the functions of the package, made once per entry file for its runtime.
+import { Refusals, batchesOf, buffersOf } from "./batches.js";
+import { parseBytes } from "./bytes.js";
+import { invalid, throwIfAborted, toSearchError } from "./errors.js";
+import { LocalHost, type Host } from "./host.js";
+import { SearchIndex } from "./index-handle.js";
+import { loadModule, type ModuleSource } from "./module.js";
+import type { MergeSettings, OpenSettings } from "./protocol.js";
+import { WorkerHost } from "./remote.js";
+import type { IndexStorage } from "./storage.js";
+import type { BuildReport, Bytes, CallOptions, DocSource, MergeReport, Schema, WorkOptions } from "./types.js";
+
+/** What a runtime offers. */
+export interface Runtime {
+  /** Where the package keeps its wasm module; undefined where it cannot know. */
+  load: (() => Promise<WebAssembly.Module>) | undefined;
+  /** Starts a worker with the package's script; undefined where the engine runs in the calling thread. */
+  spawn: (() => Worker) | undefined;
+  /** Budgets where the defaults are too large. */
+  memoryBytes?: number;
+  cacheBytes?: number;
+}
+
+/** Options of {@link Face.init}. */
+export interface InitOptions extends ModuleSource {
+  /** Starts a module worker whose script is, or imports, `rangefind/worker`. For bundlers that need help. */
+  worker?: () => Worker;
+}
+
+/** Options of {@link Face.open}. */
+export interface OpenOptions extends CallOptions {
+  /** Where the index lives. */
+  storage: IndexStorage;
+  /** A read-only index underneath: its documents are found too; changes are recorded in `storage` alone. */
+  base?: IndexStorage;
+  /** Fields of a new index. Without it they are inferred from the first batch. For an existing index it must be equal. */
+  schema?: Schema;
+  /** Default `"readOnly"` over HTTP, else `"openOrCreate"`. */
+  mode?: "create" | "openOrCreate" | "open" | "readOnly";
+  /** Documents are buffered up to this, then written as a segment. Default 64 MiB; 16 MiB in Cloudflare Workers. */
+  memory?: Bytes;
+  /** Budget of the block cache. Default 64 MiB; 32 MiB in Cloudflare Workers. */
+  cache?: Bytes;
+  /** How long the first write waits for another writer to end. Default 1000. */
+  writerWaitMillis?: number;
+  /** Give the writer lock back after every commit, so that another tab can write in between. Default false. */
+  releaseAfterCommit?: boolean;
+  /** Merge after commits as the tiered policy says. Default true. */
+  autoMerge?: boolean;
+  /** Files that a commit drops stay this long for readers of older snapshots. Default 60,000. */
+  graceMillis?: number;
+}
+
+/** Options of {@link Face.build}. */
+export interface BuildOptions extends WorkOptions {
+  /** Where the new index goes; there must be none yet. */
+  storage: IndexStorage;
+  /** Fields; inferred from the first batch without it. */
+  schema?: Schema;
+  /** Budget of the document buffer and of the final merge. Default 64 MiB. */
+  memory?: Bytes;
+  /** Merge to at most this many segments at the end. Default 1. */
+  maxSegments?: number;
+}
+
+/** Options of {@link Face.merge}. */
+export interface MergeStoragesOptions extends WorkOptions {
+  /** Where the new index goes; there must be none yet. */
+  into: IndexStorage;
+  /** Merge to at most this many segments. Default 1. */
+  maxSegments?: number;
+  /** Budget of the merge's buffers. Default 64 MiB. */
+  memory?: Bytes;
+}
+
+/** The functions of the package. */
+export interface Face {
+  /**
+   * Says where the wasm module and the worker come from, before the first use or to replace them for later
+   * opens. Not needed where the package finds them itself.
+   *
+   * @throws {SearchError} `invalid_argument` if the bytes are no wasm module, `network`.
+   */
+  init(options: InitOptions): Promise<void>;
+  /**
+   * Opens or creates an index. Two waves of requests, however many segments there are.
+   *
+   * @throws {SearchError} `not_found`, `corrupt`, `unsupported_format`, `invalid_argument`, and storage's own.
+   */
+  open(options: OpenOptions): Promise<SearchIndex>;
+  /**
+   * Documents to a finished index in one call. Failed or cancelled, it leaves no index.
+   *
+   * @throws {SearchError} `invalid_argument` if there is an index already; what the source of documents throws
+   * comes as `cause` of `invalid_argument`.
+   */
+  build(docs: DocSource, options: BuildOptions): Promise<BuildReport>;
+  /**
+   * Several indexes of equal schemas into a new one. Of documents with one id, the later source's stays.
+   *
+   * @throws {SearchError} `invalid_argument` if there is an index in `into` already or the schemas differ.
+   */
+  merge(sources: readonly IndexStorage[], options: MergeStoragesOptions): Promise<MergeReport>;
+}
+
+/** Makes the functions for one runtime. Touches nothing before one of them is called. */
+export function createFace(runtime: Runtime): Face {
+  const pool = new HostPool(runtime);
+  return {
+    init: (options) => pool.init(options),
+    open: (options) => open(pool, options),
+    build: (docs, options) => build(pool, docs, options),
+    merge: (sources, options) => merge(pool, sources, options),
+  };
+}
+
+/** Starts engines, and knows which ones hold memory storages. */
+class HostPool {
+  private module: Promise<WebAssembly.Module> | undefined;
+  private spawn: (() => Worker) | undefined;
+  /** Memory lives inside an engine: all that is opened on one memory storage shares one. */
+  private readonly memories = new WeakMap<IndexStorage, Host>();
+  private readonly forgotten = typeof FinalizationRegistry === "undefined"
+    ? undefined
+    : new FinalizationRegistry<Host>((host) => host.end());
+
+  constructor(readonly runtime: Runtime) {
+    this.spawn = runtime.spawn;
+  }
+
+  async init({ worker, ...source }: InitOptions): Promise<void> {
+    if (worker !== undefined) this.spawn = worker;
+    if (source.module !== undefined || source.bytes !== undefined || source.url !== undefined) {
+      this.module = loadModule(source);
+    } else if (worker === undefined) {
+      throw invalid("init: one of `module`, `bytes`, `url`, `worker` is needed");
+    }
+    await this.loaded();
+  }
+
+  /** Whether engines run beside the calling thread. */
+  get inWorkers(): boolean {
+    return this.spawn !== undefined;
+  }
+
+  /** A new engine. */
+  async start(): Promise<Host> {
+    const module = await this.loaded();
+    try {
+      return this.spawn === undefined ? new LocalHost(module) : new WorkerHost(this.spawn(), module);
+    } catch (thrown) {
+      throw toSearchError(thrown, "io");
+    }
+  }
+
+  /** The engine for `storage`, and whether it ends with its user. */
+  async hostOf(storage: IndexStorage): Promise<{ host: Host; owned: boolean }> {
+    if (storage.kind !== "memory") return { host: await this.start(), owned: true };
+    let host = this.memories.get(storage);
+    if (host === undefined) {
+      host = await this.start();
+      // Another open of the same storage may have come first while this one was loading.
+      const first = this.memories.get(storage);
+      if (first !== undefined) {
+        host.end();
+        return { host: first, owned: false };
+      }
+      this.memories.set(storage, host);
+      this.forgotten?.register(storage, host);
+    }
+    return { host, owned: false };
+  }
+
+  /** Makes the files of a memory storage that lives in another engine known to `host`. */
+  async bring(storage: IndexStorage | undefined, host: Host): Promise<void> {
+    if (storage?.kind !== "memory") return;
+    const home = this.memories.get(storage);
+    if (home === undefined || home === host) return;
+    const from = home.spec(storage).target as number;
+    const files = await home.call("memoryRead", [from]);
+    const transfer = files.map(([, bytes]) => bytes.buffer as ArrayBuffer);
+    await host.call("memoryWrite", [from, files], { transfer });
+  }
+
+  private loaded(): Promise<WebAssembly.Module> {
+    if (this.module === undefined) {
+      const { load } = this.runtime;
+      if (load === undefined) {
+        return Promise.reject(invalid("call init({ module }), init({ bytes }) or init({ url }) first"));
+      }
+      const module = load();
+      this.module = module;
+      // A failure is not kept: the next call tries again.
+      module.catch(() => {
+        if (this.module === module) this.module = undefined;
+      });
+    }
+    return this.module;
+  }
+}
+
+function isStorage(storage: unknown, name: string): asserts storage is IndexStorage {
+  const kind = (storage as IndexStorage | undefined)?.kind;
+  if (kind === undefined) throw invalid(`${name}: a storage is needed, such as opfs("notes")`);
+}
+
+async function open(pool: HostPool, options: OpenOptions): Promise<SearchIndex> {
+  const { storage, base, signal } = options;
+  isStorage(storage, "open");
+  throwIfAborted(signal);
+  const { host, owned } = await pool.hostOf(storage);
+  try {
+    await pool.bring(base, host);
+    const settings = openSettings(pool, options);
+    const handle = await host.call("open", [host.spec(storage), base && host.spec(base), settings], { signal });
+    // Writes get an engine of their own, so that searches stay quick; memory cannot be seen from a second one.
+    const apart = pool.inWorkers && owned && base?.kind !== "memory" && settings.mode !== "readOnly";
+    const startWriter = apart
+      ? async () => {
+          const writer = await pool.start();
+          try {
+            const again: OpenSettings = { ...settings, cacheBytes: WRITER_CACHE_BYTES };
+            if (again.mode === "create") again.mode = "openOrCreate";
+            return { host: writer, handle: await writer.call("open", [writer.spec(storage), base && writer.spec(base), again]) };
+          } catch (thrown) {
+            writer.end();
+            throw thrown;
+          }
+        }
+      : undefined;
+    return await SearchIndex.create({ host, handle, owned, startWriter });
+  } catch (thrown) {
+    if (owned) host.end();
+    throw toSearchError(thrown);
+  }
+}
+
+/** A writer looks up ids and little else. */
+const WRITER_CACHE_BYTES = 8 << 20;
+
+function openSettings(pool: HostPool, options: OpenOptions): OpenSettings {
+  const settings: OpenSettings = {};
+  const { mode = options.storage.kind === "http" ? "readOnly" : undefined, schema } = options;
+  const memoryBytes = parseBytes("memory", options.memory) ?? pool.runtime.memoryBytes;
+  const cacheBytes = parseBytes("cache", options.cache) ?? pool.runtime.cacheBytes;
+  if (mode !== undefined) settings.mode = mode;
+  if (schema !== undefined) settings.schema = schema;
+  if (memoryBytes !== undefined) settings.memoryBytes = memoryBytes;
+  if (cacheBytes !== undefined) settings.cacheBytes = cacheBytes;
+  for (const name of ["writerWaitMillis", "releaseAfterCommit", "autoMerge", "graceMillis"] as const) {
+    if (options[name] !== undefined) Object.assign(settings, { [name]: options[name] });
+  }
+  return settings;
+}
+
+function mergeSettings(pool: HostPool, options: { memory?: Bytes; maxSegments?: number; schema?: Schema }): MergeSettings {
+  const settings: MergeSettings = {};
+  const memoryBytes = parseBytes("memory", options.memory) ?? pool.runtime.memoryBytes;
+  if (memoryBytes !== undefined) settings.memoryBytes = memoryBytes;
+  if (options.maxSegments !== undefined) settings.maxSegments = options.maxSegments;
+  if (options.schema !== undefined) settings.schema = options.schema;
+  return settings;
+}
+
+async function build(pool: HostPool, docs: DocSource, options: BuildOptions): Promise<BuildReport> {
+  const { storage, schema, signal, onProgress } = options;
+  isStorage(storage, "build");
+  throwIfAborted(signal);
+  const { host, owned } = await pool.hostOf(storage);
+  try {
+    const handle = await host.call("buildStart", [host.spec(storage), mergeSettings(pool, options)], { signal });
+    const refusals = new Refusals();
+    try {
+      for await (const batch of batchesOf(docs, () => schema ?? null, signal)) {
+        refusals.leftOut(batch.refused);
+        const transfer = buffersOf(batch.wire);
+        // False: the build has ended early, and finishing it says why.
+        if (!(await host.call("buildPush", [handle, batch.wire], { signal, onProgress, transfer }))) break;
+      }
+      const report = JSON.parse(await host.call("buildFinish", [handle], { signal, onProgress })) as BuildReport;
+      refusals.byEngine(report.refused, 0);
+      return { ...report, refused: refusals.sorted() };
+    } catch (thrown) {
+      await host.call("buildAbort", [handle]).catch(() => {});
+      throw toSearchError(thrown, "invalid_argument");
+    }
+  } finally {
+    if (owned) host.end();
+  }
+}
+
+async function merge(
+  pool: HostPool,
+  sources: readonly IndexStorage[],
+  options: MergeStoragesOptions,
+): Promise<MergeReport> {
+  const { into, signal, onProgress } = options;
+  isStorage(into, "merge");
+  for (const source of sources) isStorage(source, "merge");
+  throwIfAborted(signal);
+  const { host, owned } = await pool.hostOf(into);
+  try {
+    for (const source of sources) await pool.bring(source, host);
+    const specs = sources.map((source) => host.spec(source));
+    const report = await host.call("mergeStorages", [specs, host.spec(into), mergeSettings(pool, options)], {
+      signal,
+      onProgress,
+    });
+    return JSON.parse(report) as MergeReport;
+  } finally {
+    if (owned) host.end();
+  }
+}
+
+

@@ -1,0 +1,416 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+// Shapes that callers write and read: schema, documents, search request and response, reports.
+// Rust's side of the same shapes: src/schema/fields.rs, src/query/request.rs, src/engine.
+
+/** A number of bytes, or text such as `"64MiB"`, `"512 KiB"`, `"1GiB"`. */
+export type Bytes = number | string;
+
+// ---------------------------------------------------------------------------------------------- schema
+
+/** Field name to kind. The field `id` is reserved and need not be named. */
+export type Schema = Record<string, FieldType | FieldOptions>;
+
+/** Short form of a field without options. Vectors need {@link VectorFieldOptions}. */
+export type FieldType = "text" | "keyword" | "number" | "integer" | "bool" | "date" | "json";
+
+/** Long form of a field. */
+export type FieldOptions = TextFieldOptions | VectorFieldOptions | { type: Exclude<FieldType, "text"> };
+
+/** Analysed text, searchable by words and phrases. */
+export interface TextFieldOptions {
+  type: "text";
+  /** Name of the analyzer, recorded in the index. Default `"english"`. */
+  analyzer?: string;
+  /** Factor on the field's score. Default 1. */
+  boost?: number;
+  /** Keep positions, which phrases need. Default true. */
+  positions?: boolean;
+}
+
+/** One or several vectors per document; the best one counts. */
+export interface VectorFieldOptions {
+  type: "vector";
+  /** Number of components, 1–4096. */
+  dims: number;
+  /** How vectors are compared. Default `"cosine"`. */
+  metric?: Metric;
+}
+
+/** How vectors are compared: larger scores are nearer with each of them. */
+export type Metric = "cosine" | "dot" | "l2";
+
+// ------------------------------------------------------------------------------------------- documents
+
+/** The caller's name of a document: text or an integer. They never equal each other. */
+export type DocId = string | number;
+
+/** A vector as callers give it. */
+export type Vector = Float32Array | readonly number[];
+
+/** A document: JSON values, with vectors as `Float32Array` or `number[]`. Without `id` one is made up. */
+export type Doc = { id?: DocId } & Record<string, unknown>;
+
+/** Documents by column: cheapest for bulk vectors, which cross to the engine as they are. */
+export interface ColumnarDocs {
+  /** One id per document. */
+  ids: readonly DocId[];
+  /** The other fields of each document, same length as `ids`. Default: none. */
+  docs?: readonly Record<string, unknown>[];
+  /** Vectors per field, row after row: `data.length === ids.length * dims`. */
+  vectors?: Record<string, { data: Float32Array; dims: number }>;
+}
+
+/** Everything that can be added. */
+export type DocSource = Iterable<Doc> | AsyncIterable<Doc> | ReadableStream<Doc> | ColumnarDocs;
+
+// ---------------------------------------------------------------------------------------------- search
+
+/** One search. Without `query` and `vector` every document matches (filters, sort and facets still apply). */
+export interface SearchRequest {
+  /** Words to look for. Never a syntax error: see `syntax`. */
+  query?: string;
+  /**
+   * How `query` is read. `"plain"` (default): every character is text, except that `"double quotes"` make a phrase.
+   * `"lucene"`: `+must -not "a phrase" field:term pre* (group)^2`; what is ignored is reported.
+   */
+  syntax?: "plain" | "lucene";
+  /** Text fields to search. Default: all. */
+  fields?: readonly string[];
+  /** Whether one word is enough or all must match, in plain mode. Default `"any"`. */
+  match?: "any" | "all";
+  /** Treat the last word as a prefix, for search as you type. Default false. */
+  prefix?: boolean;
+  /** Look for the nearest vectors too, or alone. */
+  vector?: VectorClause;
+  /** How the text and the vector ranking become one, where both are asked. Default `"rrf"` with k 60. */
+  fuse?: "rrf" | { rrfK: number } | { weights: { text: number; vector: number } };
+  /** Conditions on columns: `{ year: { gte: 2020 }, tag: ["a", "b"], not: { draft: true } }`. */
+  filter?: Filter;
+  /** Order by columns instead of by score. */
+  sort?: readonly SortKey[];
+  /** Count documents per value. */
+  facets?: readonly (string | { field: string; limit?: number })[];
+  /** Text fields whose matches are marked in the hits. */
+  highlight?: readonly string[];
+  /** Stored fields to return; all by default, none with an empty list. */
+  select?: readonly string[];
+  /** Hits to return. Default 10. */
+  limit?: number;
+  /** Hits to skip. Default 0. */
+  offset?: number;
+  /** Where vectors are scored. Default `"auto"`: on a hardware GPU where that pays, else on the CPU. */
+  gpu?: GpuMode;
+  /** Say how each score came about. Default false. */
+  explain?: boolean;
+}
+
+/** What {@link SearchRequest} takes, and how to stop it. */
+export interface SearchOptions extends SearchRequest {
+  /** Cancels reads in flight and rejects with code `aborted`. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Where vectors are scored. `"required"` takes software adapters too and fails with `no_gpu` without any. */
+export type GpuMode = "auto" | "off" | "required";
+
+/** The vector leg: exactly one of `value` and `like`. */
+export interface VectorClause {
+  /** The vector field. */
+  field: string;
+  /** The query vector. */
+  value?: Vector;
+  /** Use the vector of this document ("more like this"); the document itself is left out. */
+  like?: DocId;
+  /** Neighbours to consider for fusion. Default max(100, offset + limit). No score cut-off is applied. */
+  k?: number;
+}
+
+/** A value of a column. Dates may be `Date`, ISO 8601 text or milliseconds. */
+export type Scalar = string | number | boolean | Date;
+
+/** Conditions that must all hold, by field name; `and`, `or` and `not` combine. */
+export interface Filter {
+  [field: string]: Scalar | readonly Scalar[] | Condition | Filter | readonly Filter[] | undefined;
+}
+
+/** Conditions on one column; all given ones must hold. */
+export interface Condition {
+  eq?: Scalar;
+  in?: readonly Scalar[];
+  gt?: Scalar;
+  gte?: Scalar;
+  lt?: Scalar;
+  lte?: Scalar;
+  exists?: boolean;
+}
+
+/** One sort key. Missing values come last in either order; ties are broken by later keys, then by index order. */
+export interface SortKey {
+  /** A column, or `_score`. */
+  field: string;
+  /** Default ascending (descending for `_score`). */
+  order?: "asc" | "desc";
+}
+
+/** The answer. Plain objects; nothing in it points into the engine's memory. */
+export interface SearchResponse<D extends object = Record<string, unknown>> {
+  /** Best first. */
+  hits: Hit<D>[];
+  /** Documents that match, exact. For a vector search alone: documents that pass the filter and have a vector. */
+  total: number;
+  /** One entry per requested facet, in order. */
+  facets: FacetResult[];
+  /** Milliseconds inside the engine. */
+  took: number;
+  /** What of a `lucene` query was ignored, in words. */
+  ignored: string[];
+  /** What the search cost. */
+  stats: SearchStats;
+}
+
+/** One document of the answer. */
+export interface Hit<D extends object = Record<string, unknown>> {
+  /** The caller's id. */
+  id: DocId;
+  /** Score the hits are ordered by; larger is better. */
+  score: number;
+  /** BM25 score, where the text leg found it. */
+  textScore?: number;
+  /** Vector score, where the vector leg found it. */
+  vectorScore?: number;
+  /** The stored document, or the selected part of it; vectors are not stored in it. */
+  doc: D;
+  /** Per highlighted field: the parts of each of its texts that match. */
+  highlights?: FieldHighlight[];
+  /** How the score came about. */
+  explain?: Explanation;
+}
+
+/** Marks in one field of one hit. */
+export interface FieldHighlight {
+  /** The field. */
+  field: string;
+  /** Which of the field's texts, 0 for a single one. */
+  valueIx: number;
+  /** Matches in the whole text: pairs of start and end in UTF-16 code units, ascending, not overlapping. */
+  ranges: [start: number, end: number][];
+  /** A part of the text around the best matches, at most about 200 characters. */
+  snippet: string;
+  /** Matches inside `snippet`, as `ranges`. */
+  snippetRanges: [start: number, end: number][];
+}
+
+/** A node of a score's derivation; `value` is the sum (or stated function) of `details`. */
+export interface Explanation {
+  value: number;
+  description: string;
+  details?: Explanation[];
+}
+
+/** Counts of one facet, most frequent first, ties by value. */
+export interface FacetResult {
+  field: string;
+  values: { value: string | number | boolean; count: number }[];
+}
+
+/** What one search cost. */
+export interface SearchStats {
+  /** Requests to storage. */
+  requests: number;
+  /** Bytes they brought. */
+  bytes: number;
+  /** Rounds of requests that had to be waited for, one after another. */
+  waves: number;
+  /** Cache blocks that were resident. */
+  cacheHits: number;
+  /** Cache blocks that were not. */
+  cacheMisses: number;
+  /** Segments searched. */
+  segments: number;
+  /** Vectors scored. */
+  vectorsScored: number;
+  /** Where vectors were scored and why: `cpu`, `cpu: software adapter declined`, `gpu: NVIDIA …`. */
+  compute: string;
+}
+
+// ------------------------------------------------------------------------------------ reports, progress
+
+/** How far long work has come. */
+export interface Progress {
+  /** What is going on. */
+  phase: "add" | "flush" | "mergeText" | "mergeColumns" | "mergeDocs" | "mergeVectors" | "commit" | "check";
+  /** Units done, of `total`. The unit is documents for adding, bytes for everything else. */
+  done: number;
+  /** Units in all; 0 while unknown. */
+  total: number;
+}
+
+/** Hears of progress. Called often; keep it cheap. What it throws is ignored. */
+export type OnProgress = (progress: Progress) => void;
+
+/** Options of everything long. */
+export interface WorkOptions {
+  /** Hears of progress. */
+  onProgress?: OnProgress | undefined;
+  /** Stops the work; the call rejects with code `aborted` and leaves no partial state. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Options of everything short. */
+export interface CallOptions {
+  /** Stops the call, which rejects with code `aborted`. */
+  signal?: AbortSignal | undefined;
+}
+
+/** A document that did not fit; the rest of its batch is untouched. */
+export interface Refusal {
+  /** Position in what was given to the call, from 0. */
+  row: number;
+  /** Its id, where it had a usable one. */
+  id?: DocId;
+  /** The field that did not fit, where one is to blame. */
+  field?: string;
+  /** Why, in words. */
+  reason: string;
+  /** Why, to branch on. */
+  code: RefusalCode;
+}
+
+/** Why a document was refused. */
+export type RefusalCode =
+  /** It is no JSON. */
+  | "bad_json"
+  /** It is JSON and no object. */
+  | "not_an_object"
+  /** It is nested too deep. */
+  | "too_deep"
+  /** Its id is neither text nor an integer, or empty or too long. */
+  | "bad_id"
+  /** A value of another type than the field's. */
+  | "wrong_type"
+  /** It, or a keyword in it, is above the limit. */
+  | "too_long"
+  /** A vector of another dimension than the field's. */
+  | "wrong_dims"
+  /** A vector with NaN, infinity or something else than numbers. */
+  | "not_finite";
+
+/** What an add did. */
+export interface AddReport {
+  /** Documents that will be visible after the next commit. */
+  added: number;
+  /** Documents that were refused, in order. */
+  refused: Refusal[];
+}
+
+/** What a commit made durable. */
+export interface CommitInfo {
+  /** Number of the commit, ascending by one. */
+  generation: number;
+  /** Live documents of the whole index. */
+  numDocs: number;
+  /** Segments of the whole index. */
+  numSegments: number;
+  /** Whether anything had changed; without changes no commit is written. */
+  changed: boolean;
+}
+
+/** What {@link build} did. */
+export interface BuildReport {
+  /** Documents in the index. */
+  numDocs: number;
+  /** Documents that did not fit. */
+  refused: Refusal[];
+  /** Segments. */
+  numSegments: number;
+  /** Bytes of the index. */
+  bytes: number;
+  /** Milliseconds. */
+  took: number;
+}
+
+/** What a merge did. */
+export interface MergeReport {
+  /** Segments that went into new ones. */
+  mergedSegments: number;
+  /** Segments that came out. */
+  newSegments: number;
+  /** Segments of the index afterwards. */
+  numSegments: number;
+  /** Live documents that were rewritten. */
+  docs: number;
+  /** Deleted documents that are gone. */
+  droppedDocs: number;
+  /** Bytes read from the sources. */
+  bytesRead: number;
+  /** Bytes written. */
+  bytesWritten: number;
+  /** Most bytes of buffers held at a time. */
+  peakMemoryBytes: number;
+  /** Milliseconds. */
+  took: number;
+}
+
+/** Verdict on a whole index. */
+export interface CheckReport {
+  /** Whether nothing is wrong. */
+  ok: boolean;
+  /** Commit that was checked. */
+  generation: number;
+  /** Segments walked. */
+  segments: number;
+  /** Live documents found. */
+  docs: number;
+  /** Bytes read and verified. */
+  bytes: number;
+  /** Everything that is wrong, in file order, at most 100. */
+  problems: { file: string; section?: string; offset?: number; code: string; message: string }[];
+  /** Files that no commit references: leftovers the next writer collects. Not an error. */
+  leftovers: string[];
+}
+
+/** State of an index. */
+export interface IndexInfo {
+  /** Where it is. */
+  storage: string;
+  /** Where its base is, if it overlays one. */
+  base?: string;
+  /** Commit that reads see; 0 before the first one. */
+  generation: number;
+  /** Live documents that reads see. */
+  numDocs: number;
+  /** Documents deleted and not yet merged away. */
+  numDeleted: number;
+  /** Documents added since the last commit. */
+  pendingDocs: number;
+  /** Bytes of the documents buffered in memory. */
+  pendingBytes: number;
+  /** Bytes of all segment files. */
+  bytes: number;
+  /** Bytes of metadata held in memory while the index is open. */
+  pinnedBytes: number;
+  /** Whether writes are refused. */
+  readOnly: boolean;
+  /** The schema in its long form; null while unknown. */
+  schema: Schema | null;
+  /** The fields, the id field first. */
+  fields: { name: string; kind: string; bytes: number }[];
+  /** The segments, oldest first. */
+  segments: SegmentInfo[];
+  /** The block cache. */
+  cache: { bytes: number; budgetBytes: number; hits: number; misses: number; requests: number; requestBytes: number };
+}
+
+/** One segment. */
+export interface SegmentInfo {
+  /** 32 hexadecimal digits. */
+  id: string;
+  /** Whether its file is the index's own or its base's. */
+  home: "own" | "base";
+  /** Live documents. */
+  numDocs: number;
+  /** Deleted documents. */
+  numDeleted: number;
+  /** Length of the segment file. */
+  bytes: number;
+}

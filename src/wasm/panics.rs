@@ -1,0 +1,32 @@
+//! What happens when an assertion of ours fails: the face hears of it before the instance traps.
+
+use std::cell::RefCell;
+
+use js_sys::Function;
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+
+thread_local! {
+    static HANDLER: RefCell<Option<Function>> = const { RefCell::new(None) };
+}
+
+/// Calls `handler(message)` on every panic of this instance. The face rejects all calls in flight there: after
+/// the trap that follows, no promise of this instance is ever settled.
+#[wasm_bindgen(js_name = onPanic)]
+pub fn on_panic(handler: Function) {
+    HANDLER.set(Some(handler));
+    std::panic::set_hook(Box::new(|panic| {
+        let message = panic.to_string();
+        // A panic while the handler is borrowed is a second one: the first has been told.
+        let handler = HANDLER.try_with(|handler| handler.try_borrow().ok()?.clone()).ok().flatten();
+        if let Some(handler) = handler {
+            let _ = handler.call1(&JsValue::UNDEFINED, &message.into());
+        }
+    }));
+}
+
+/// Panics, for the tests of the face. Not in published builds.
+#[cfg(feature = "crash-test")]
+#[wasm_bindgen(js_name = panicForTest)]
+pub fn panic_for_test() {
+    panic!("a test asked for it");
+}
