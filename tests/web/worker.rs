@@ -3,6 +3,7 @@
 
 use wasm_bindgen_test::wasm_bindgen_test_configure;
 
+mod conformance;
 mod js_storage;
 mod opfs;
 mod opfs_worker;
