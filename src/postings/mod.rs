@@ -35,6 +35,7 @@ mod impacts;
 mod inverter;
 mod merge;
 pub mod norms;
+mod position_stream;
 mod positions;
 mod reader;
 mod skip;

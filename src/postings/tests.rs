@@ -1,12 +1,14 @@
 //! Postings against plain lists.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 
 use super::{writer::PostingsWriter, *};
 use crate::{
+    bitset::{BitSet, DocMap},
     codec::Reader,
+    ids::DocOrd,
     terms::{FieldOptions, TermIndex, TermInfo, find},
 };
 
@@ -289,4 +291,97 @@ fn inverts_what_documents_say() {
         assert_eq!(reader.next(), END);
     }
     assert!(Reader::new(&terms).vint().is_ok());
+}
+
+/// Streams of a field.
+struct Built {
+    terms: Vec<u8>,
+    postings: Vec<u8>,
+    parts: FieldParts,
+}
+
+fn build(docs: &[Option<String>], options: FieldOptions) -> Built {
+    let analyzer = crate::analysis::Analyzer::find("standard").unwrap();
+    let mut inverter = Inverter::new(options);
+    for (doc, text) in docs.iter().enumerate() {
+        let Some(text) = text else { continue };
+        if options.freqs {
+            inverter.add_text(DocOrd(doc as u32), analyzer, &[text]).unwrap();
+        } else {
+            text.split(' ').for_each(|word| inverter.add_term(DocOrd(doc as u32), word.as_bytes()).unwrap());
+        }
+    }
+    let (mut terms, mut postings) = (Vec::new(), Vec::new());
+    let mut field = inverter.finish(docs.len() as u32);
+    while field.step(&mut terms, &mut postings).unwrap() {}
+    let parts = field.finish(&mut terms);
+    Built { terms, postings, parts }
+}
+
+#[test]
+fn a_merge_equals_a_rebuild() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    for round in 0..24 {
+        let options = ALL_OPTIONS[round % 3];
+        let (mut all, mut sources, mut lives) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..random.usize(1..5) {
+            let docs: Vec<Option<String>> = (0..random.usize(0..700))
+                .map(|_| {
+                    let words = random.usize(0..30);
+                    let word = |random: &mut fastrand::Rng| format!("w{}", random.u32(0..80) * random.u32(0..5));
+                    let text: Vec<_> = (0..words).map(|_| word(&mut random)).collect();
+                    (words > 0).then(|| text.join(" "))
+                })
+                .collect();
+            let mut live = BitSet::full(docs.len() as u32);
+            if random.bool() {
+                (0..docs.len() as u32).filter(|_| random.u8(0..4) == 0).for_each(|doc| {
+                    live.remove(doc);
+                });
+            }
+            all.extend(
+                docs.iter().enumerate().filter(|(doc, _)| live.contains(*doc as u32)).map(|(_, text)| text.clone()),
+            );
+            sources.push(build(&docs, options));
+            lives.push((docs.len() as u32, Some(Arc::new(live))));
+        }
+        let expected = build(&all, options);
+        let map = Arc::new(DocMap::new(lives).unwrap());
+        let mut norms = Vec::new();
+        for (ord, source) in sources.iter().enumerate() {
+            if let Some(bytes) = &source.parts.norms {
+                let middle = bytes.len() / 2;
+                merge_norms(&map, ord, 0, &bytes[..middle], &mut norms);
+                merge_norms(&map, ord, middle as u32, &bytes[middle..], &mut norms);
+            }
+        }
+        let norms = options.freqs.then_some(norms);
+        assert_eq!(norms, expected.parts.norms);
+        let indexes =
+            sources.iter().map(|source| Some(Arc::new(TermIndex::parse(&source.parts.term_index).unwrap()))).collect();
+        // The smallest window, so that large terms come in parts.
+        let mut merger = FieldMerger::new(options, indexes, map, norms, 0).unwrap();
+        let (mut terms, mut postings) = (Vec::new(), Vec::new());
+        loop {
+            match merger.step(&mut terms, &mut postings).unwrap() {
+                MergeStep::Progress => {}
+                MergeStep::Done => break,
+                MergeStep::Wants => {
+                    let bytes = merger.wanted().iter().map(|want| {
+                        let source = &sources[want.source];
+                        let stream = if want.stream == TextStream::Terms { &source.terms } else { &source.postings };
+                        Bytes::copy_from_slice(&stream[want.range.start as usize..want.range.end as usize])
+                    });
+                    let bytes = bytes.collect();
+                    merger.feed(bytes).unwrap();
+                }
+            }
+        }
+        let term_index = merger.finish(&mut terms);
+        assert_eq!(postings, expected.postings);
+        assert_eq!(terms, expected.terms);
+        assert_eq!(term_index, expected.parts.term_index);
+    }
 }

@@ -114,11 +114,6 @@ impl PostingsWriter {
         self.start
     }
 
-    /// Documents of the term so far.
-    pub fn doc_freq(&self) -> u32 {
-        self.doc_freq
-    }
-
     pub fn memory_bytes(&self) -> usize {
         self.docs.capacity() + self.entries.capacity() + self.groups.capacity()
     }
