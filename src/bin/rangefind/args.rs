@@ -1,0 +1,234 @@
+//! What can be asked for, as clap reads it.
+
+use std::{net::IpAddr, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use rangefind::schema::Metric;
+
+/// Full-text and vector search over one index that lives in a directory or behind byte ranges.
+#[derive(Parser)]
+#[command(version, about, after_help = "Exit status: 0 done; 1 failed, or check found problems; 2 wrong usage.")]
+pub struct Cli {
+    /// Print results as one JSON value, errors too.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// No progress, no remarks.
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Build a new index of documents.
+    Build(BuildArgs),
+    /// Search an index.
+    Search(Box<SearchArgs>),
+    /// Merge the segments of an index, or several indexes into a new one.
+    Merge(MergeArgs),
+    /// Read and verify every byte of an index.
+    Check(PlaceArgs),
+    /// Describe an index.
+    Info(PlaceArgs),
+    /// Serve a directory over HTTP with byte ranges, for trying a remote index.
+    Serve(ServeArgs),
+}
+
+/// `build`.
+#[derive(Args)]
+pub struct BuildArgs {
+    /// Documents, one JSON object a line, or one JSON array; gzip is unpacked. `-` reads standard input.
+    pub documents: PathBuf,
+    /// Directory of the new index.
+    #[arg(long, short)]
+    pub out: PathBuf,
+    /// Schema as JSON: `{ "title": "text", "year": "number" }`. Without it, it is inferred from the first documents.
+    #[arg(long)]
+    pub schema: Option<PathBuf>,
+    /// Vectors as a NumPy file of float16 or float32, row i for document i.
+    #[arg(long)]
+    pub vectors: Option<PathBuf>,
+    /// Field the vectors belong to.
+    #[arg(long, default_value = "embedding", requires = "vectors")]
+    pub vector_field: String,
+    /// How vectors are compared, where no schema says so.
+    #[arg(long, default_value = "cosine", requires = "vectors")]
+    pub metric: MetricArg,
+    /// Memory for buffered documents and for the merge, for example 256MiB.
+    #[arg(long, default_value = "64MiB", value_parser = parse_bytes)]
+    pub memory: u64,
+    /// Merge to at most this many segments at the end; 0 leaves them as they are.
+    #[arg(long, default_value_t = 1)]
+    pub max_segments: u32,
+    /// Fail at the first document that does not fit, instead of leaving it out.
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// A metric by name.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum MetricArg {
+    /// Cosine similarity.
+    Cosine,
+    /// Dot product.
+    Dot,
+    /// Euclidean distance.
+    L2,
+}
+
+impl From<MetricArg> for Metric {
+    fn from(metric: MetricArg) -> Self {
+        match metric {
+            MetricArg::Cosine => Self::Cosine,
+            MetricArg::Dot => Self::Dot,
+            MetricArg::L2 => Self::L2,
+        }
+    }
+}
+
+/// `search`.
+#[derive(Args)]
+pub struct SearchArgs {
+    /// Directory or URL of the index.
+    pub place: String,
+    /// Words to look for; without them every document matches.
+    pub query: Option<String>,
+    /// Hits to show.
+    #[arg(long, short = 'n', default_value_t = 10)]
+    pub limit: u32,
+    /// Hits to skip.
+    #[arg(long, default_value_t = 0)]
+    pub offset: u32,
+    /// Read the query as `+must -not "a phrase" field:term pre* (group)^2`.
+    #[arg(long)]
+    pub lucene: bool,
+    /// All words must match.
+    #[arg(long)]
+    pub all: bool,
+    /// The last word is a prefix.
+    #[arg(long)]
+    pub prefix: bool,
+    /// Text fields to search, separated by commas.
+    #[arg(long, value_delimiter = ',')]
+    pub fields: Vec<String>,
+    /// Conditions as JSON: `{ "year": { "gte": 2020 }, "tag": ["a", "b"] }`.
+    #[arg(long)]
+    pub filter: Option<String>,
+    /// Order by columns: `year:desc,title`.
+    #[arg(long, value_delimiter = ',')]
+    pub sort: Vec<String>,
+    /// Fields whose values are counted, separated by commas.
+    #[arg(long, value_delimiter = ',')]
+    pub facets: Vec<String>,
+    /// Text fields whose matches are marked, separated by commas.
+    #[arg(long, value_delimiter = ',')]
+    pub highlight: Vec<String>,
+    /// Stored fields to show, separated by commas. All by default.
+    #[arg(long, value_delimiter = ',')]
+    pub select: Vec<String>,
+    /// Query vector: a NumPy file, or a JSON array of numbers.
+    #[arg(long, conflicts_with = "like")]
+    pub vector_file: Option<PathBuf>,
+    /// Row of the NumPy file.
+    #[arg(long, default_value_t = 0, requires = "vector_file")]
+    pub vector_row: u64,
+    /// Field of the vector. The only vector field by default.
+    #[arg(long)]
+    pub vector_field: Option<String>,
+    /// Use the vector of the document with this id.
+    #[arg(long)]
+    pub like: Option<String>,
+    /// Neighbours to consider.
+    #[arg(long)]
+    pub k: Option<u32>,
+    /// `rrf`, `rrf:K`, or `TEXT:VECTOR` weights such as `0.3:0.7`.
+    #[arg(long, default_value = "rrf")]
+    pub fuse: String,
+    /// Score vectors on any GPU there is, or fail.
+    #[arg(long)]
+    pub gpu: bool,
+    /// Show how each score came about.
+    #[arg(long)]
+    pub explain: bool,
+    /// The whole request as a JSON file in the shape of the TypeScript API, `-` for standard input. Other options are ignored.
+    #[arg(long)]
+    pub request: Option<PathBuf>,
+}
+
+/// `merge`.
+#[derive(Args)]
+pub struct MergeArgs {
+    /// One index to merge in place, or several to merge into `--out`.
+    #[arg(required = true)]
+    pub places: Vec<String>,
+    /// Directory of the new index. Needed to merge several.
+    #[arg(long, short)]
+    pub out: Option<PathBuf>,
+    /// Merge until at most this many segments are left.
+    #[arg(long, default_value_t = 1)]
+    pub max_segments: u32,
+    /// Memory for buffers, for example 256MiB.
+    #[arg(long, default_value = "64MiB", value_parser = parse_bytes)]
+    pub memory: u64,
+}
+
+/// `check` and `info`.
+#[derive(Args)]
+pub struct PlaceArgs {
+    /// Directory or URL of the index.
+    pub place: String,
+}
+
+/// `serve`.
+#[derive(Args)]
+pub struct ServeArgs {
+    /// Directory to serve.
+    pub dir: PathBuf,
+    /// Port; 0 takes a free one.
+    #[arg(long, short, default_value_t = 8080)]
+    pub port: u16,
+    /// Address to listen on.
+    #[arg(long, default_value = "127.0.0.1")]
+    pub host: IpAddr,
+}
+
+/// Reads `1048576`, `64MiB`, `512 kB`, `1GiB`.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        _ => return Err(format!("{unit:?} is no unit of bytes; 64MiB is an example")),
+    };
+    let number: u64 = number.parse().map_err(|_| "expected a number of bytes such as 64MiB".to_owned())?;
+    number.checked_mul(factor).ok_or_else(|| "too many bytes".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn reads_amounts_of_bytes() {
+        assert_eq!(parse_bytes("64MiB"), Ok(64 << 20));
+        assert_eq!(parse_bytes("5 kB"), Ok(5000));
+        assert_eq!(parse_bytes("12"), Ok(12));
+        assert!(parse_bytes("MiB").is_err());
+        assert!(parse_bytes("99999999999GiB").is_err());
+    }
+}

@@ -1,0 +1,247 @@
+//! `rangefind search`.
+
+use std::{
+    io::{Read, Write},
+    path::Path,
+};
+
+use rangefind::{
+    engine::{Cancel, Index, SearchRequest, SearchResponse},
+    error::{Error, ErrorKind, Result},
+    ids::DocId,
+    query::request::{
+        Explanation, FacetClause, Fuse, GpuMode, Hit, MatchMode, SortKey, SortOrder, Syntax, VectorClause,
+    },
+    storage::AnyStorage,
+};
+use serde_json::Value;
+
+use super::{
+    Verdict,
+    args::SearchArgs,
+    documents::open_file,
+    npy::NpyReader,
+    output::{Output, bytes, count, millis, plural},
+    place,
+};
+
+/// Characters of a hit's text shown where no highlight gives a snippet.
+const EXCERPT_CHARS: usize = 160;
+
+/// Searches.
+pub async fn run(args: SearchArgs, output: Output) -> Result<Verdict> {
+    let index = place::open(&args.place).await?;
+    let request = match &args.request {
+        Some(path) => read_request(path)?,
+        None => make_request(&args, &index)?,
+    };
+    let response = index.search(&request, &Cancel::new()).await?;
+    index.close().await?;
+    for ignored in &response.ignored {
+        output.remark(format_args!("ignored: {ignored}"));
+    }
+    output.result(&response, |out| print(out, &response, output.is_styled()))?;
+    Ok(Verdict::Fine)
+}
+
+fn read_request(path: &Path) -> Result<SearchRequest> {
+    let failed = |error: std::io::Error| Error::with_source(ErrorKind::Io, path.display().to_string(), error);
+    let mut text = String::new();
+    if path == Path::new("-") {
+        std::io::stdin().read_to_string(&mut text).map_err(failed)?;
+    } else {
+        open_file(path)?.read_to_string(&mut text).map_err(failed)?;
+    }
+    serde_json::from_str(&text).map_err(|error| Error::with_source(ErrorKind::InvalidArgument, "request", error))
+}
+
+fn make_request(args: &SearchArgs, index: &Index<AnyStorage>) -> Result<SearchRequest> {
+    let filter = match &args.filter {
+        Some(text) => Some(
+            serde_json::from_str::<Value>(text)
+                .map_err(|error| Error::with_source(ErrorKind::InvalidArgument, "--filter", error))?,
+        ),
+        None => None,
+    };
+    Ok(SearchRequest {
+        query: args.query.clone(),
+        syntax: if args.lucene { Syntax::Lucene } else { Syntax::Plain },
+        fields: Some(args.fields.clone()).filter(|fields| !fields.is_empty()),
+        matching: if args.all { MatchMode::All } else { MatchMode::Any },
+        prefix: args.prefix,
+        vector: vector_clause(args, index)?,
+        fuse: parse_fuse(&args.fuse)?,
+        filter,
+        sort: args.sort.iter().map(|key| parse_sort(key)).collect::<Result<_>>()?,
+        facets: args.facets.iter().cloned().map(FacetClause::Field).collect(),
+        highlight: args.highlight.clone(),
+        select: Some(args.select.clone()).filter(|fields| !fields.is_empty()),
+        limit: Some(args.limit),
+        offset: args.offset,
+        gpu: if args.gpu { GpuMode::Required } else { GpuMode::Auto },
+        explain: args.explain,
+    })
+}
+
+fn vector_clause(args: &SearchArgs, index: &Index<AnyStorage>) -> Result<Option<VectorClause>> {
+    if args.vector_file.is_none() && args.like.is_none() {
+        return Ok(None);
+    }
+    let field = match &args.vector_field {
+        Some(field) => field.clone(),
+        None => {
+            let fields = index.info()?.fields;
+            let mut vectors = fields.into_iter().filter(|field| field.kind == "vector");
+            match (vectors.next(), vectors.next()) {
+                (Some(field), None) => field.name,
+                (None, _) => return Err(Error::invalid("the index has no vector field")),
+                _ => return Err(Error::invalid("several vector fields: say which with --vector-field")),
+            }
+        }
+    };
+    let value = args.vector_file.as_deref().map(|path| read_vector(path, args.vector_row)).transpose()?;
+    Ok(Some(VectorClause { field, value, like: args.like.as_deref().map(parse_id), k: args.k }))
+}
+
+/// An id as documents have it: an integer if it looks like one, unless in quotes.
+fn parse_id(text: &str) -> DocId {
+    match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+        Some(quoted) => DocId::from(quoted),
+        None => text.parse::<i64>().map_or_else(|_| DocId::from(text), DocId::from),
+    }
+}
+
+fn read_vector(path: &Path, row: u64) -> Result<Vec<f32>> {
+    if path.extension().is_some_and(|extension| extension == "npy") {
+        let mut reader = NpyReader::open(path)?;
+        let mut values = Vec::new();
+        reader.seek(row)?;
+        reader.read_rows(1, &mut values)?;
+        return Ok(values);
+    }
+    serde_json::from_reader(open_file(path)?)
+        .map_err(|error| Error::with_source(ErrorKind::InvalidArgument, path.display().to_string(), error))
+}
+
+fn parse_fuse(text: &str) -> Result<Fuse> {
+    let bad = || Error::invalid(format!("--fuse {text:?}: expected rrf, rrf:K or TEXT:VECTOR"));
+    let number = |part: &str| part.parse::<f32>().map_err(|_| bad());
+    match text.split_once(':') {
+        None if text == "rrf" => Ok(Fuse::Rrf),
+        None => Err(bad()),
+        Some(("rrf", k)) => Ok(Fuse::RrfK(number(k)?)),
+        Some((text, vector)) => Ok(Fuse::Weights { text: number(text)?, vector: number(vector)? }),
+    }
+}
+
+fn parse_sort(text: &str) -> Result<SortKey> {
+    let (field, order) = text.rsplit_once(':').map_or((text, None), |(field, order)| (field, Some(order)));
+    let order = match order {
+        None => None,
+        Some("asc") => Some(SortOrder::Asc),
+        Some("desc") => Some(SortOrder::Desc),
+        Some(other) => return Err(Error::invalid(format!("--sort {text:?}: {other:?} is neither asc nor desc"))),
+    };
+    Ok(SortKey { field: field.to_owned(), order })
+}
+
+fn print(out: &mut dyn Write, response: &SearchResponse, styled: bool) -> std::io::Result<()> {
+    for (ix, hit) in response.hits.iter().enumerate() {
+        print_hit(out, ix + 1, hit, styled)?;
+    }
+    for facet in &response.facets {
+        writeln!(out, "{}", facet.field)?;
+        for value in &facet.values {
+            writeln!(out, "  {:>8}  {}", count(value.count), plain(&value.value))?;
+        }
+    }
+    let stats = &response.stats;
+    writeln!(
+        out,
+        "{} of {} in {}; {}, {}, {}",
+        plural(response.hits.len() as u64, "hit"),
+        count(response.total),
+        millis(response.took),
+        plural(stats.requests, "request"),
+        bytes(stats.bytes),
+        plural(u64::from(stats.waves), "wave"),
+    )
+}
+
+fn print_hit(out: &mut dyn Write, rank: usize, hit: &Hit, styled: bool) -> std::io::Result<()> {
+    let id = hit.id.to_string();
+    if styled {
+        writeln!(out, "{rank:>3}. \x1b[1m{id}\x1b[0m  {:.4}", hit.score)?;
+    } else {
+        writeln!(out, "{rank:>3}. {id}  {:.4}", hit.score)?;
+    }
+    if hit.highlights.is_empty() {
+        for (_, value) in hit.doc.iter().filter(|(field, value)| *field != "id" && value.is_string()).take(2) {
+            writeln!(out, "     {}", excerpt(&plain(value)))?;
+        }
+    }
+    for highlight in hit.highlights.iter().filter(|highlight| !highlight.snippet_ranges.is_empty()) {
+        let snippet = mark(&highlight.snippet, &highlight.snippet_ranges, styled);
+        writeln!(out, "     {}: {}", highlight.field, snippet.replace('\n', " "))?;
+    }
+    hit.explain.as_ref().map_or(Ok(()), |node| print_explanation(out, node, 3))
+}
+
+fn print_explanation(out: &mut dyn Write, node: &Explanation, depth: usize) -> std::io::Result<()> {
+    writeln!(out, "{:depth$}{:.6}  {}", "", node.value, node.description, depth = depth * 2)?;
+    node.details.iter().try_for_each(|child| print_explanation(out, child, depth + 1))
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn excerpt(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(EXCERPT_CHARS) {
+        Some((end, _)) => format!("{} …", &line[..end]),
+        None => line,
+    }
+}
+
+/// `text` with its matches in bold, or in `*stars*` where there is no terminal. Ranges are UTF-16 code units.
+fn mark(text: &str, ranges: &[(u32, u32)], styled: bool) -> String {
+    let (open, close) = if styled { ("\x1b[1m", "\x1b[0m") } else { ("*", "*") };
+    let (mut marked, mut unit) = (String::with_capacity(text.len() + 16), 0);
+    for c in text.chars() {
+        if ranges.iter().any(|&(_, end)| end == unit) {
+            marked.push_str(close);
+        }
+        if ranges.iter().any(|&(start, _)| start == unit) {
+            marked.push_str(open);
+        }
+        marked.push(c);
+        unit += c.len_utf16() as u32;
+    }
+    if ranges.iter().any(|&(_, end)| end == unit) {
+        marked.push_str(close);
+    }
+    marked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_by_utf16_units() {
+        assert_eq!(mark("😀 cat, cats", &[(3, 6), (8, 12)], false), "😀 *cat*, *cats*");
+        assert_eq!(mark("none", &[], false), "none");
+    }
+
+    #[test]
+    fn reads_short_forms() {
+        assert_eq!(parse_fuse("rrf:10").unwrap(), Fuse::RrfK(10.0));
+        assert_eq!(parse_fuse("0:1").unwrap(), Fuse::Weights { text: 0.0, vector: 1.0 });
+        assert!(parse_fuse("best").is_err());
+        assert_eq!(parse_sort("year:desc").unwrap().order, Some(SortOrder::Desc));
+        assert!(parse_sort("year:down").is_err());
+        assert_eq!(parse_id("17"), DocId::from(17));
+        assert_eq!(parse_id("\"17\""), DocId::from("17"));
+    }
+}
