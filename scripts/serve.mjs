@@ -2,7 +2,7 @@
 //
 //   node scripts/serve.mjs [--port 8080] [--host 127.0.0.1] [/prefix/=folder …]
 //
-// Without folders it serves www/ at / and dist/ at /dist/. The longest matching prefix wins. Use `serve` from code.
+// Without folders it serves www/ at /, dist/ at /dist/ and, where it was built, the corpus as an index at /index/. The longest matching prefix wins. Use `serve` from code.
 import { createReadStream } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -16,10 +16,10 @@ const TYPES = {
   ".webmanifest": "application/manifest+json",
 };
 
-/** Folders of this repository that make the demo page: `{ "/": www, "/dist/": dist }`. */
+/** Folders of this repository that make the demo page: `{ "/": www, "/dist/": dist, "/index/": target/demo-index }`. */
 export function demoMounts() {
   const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
-  return { "/": at("www"), "/dist/": at("dist") };
+  return { "/": at("www"), "/dist/": at("dist"), "/index/": at("target/demo-index") };
 }
 
 /**

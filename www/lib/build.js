@@ -3,13 +3,15 @@
 import { CORPUS, loadCorpus } from "./corpus.js";
 import { $, h } from "./dom.js";
 import { createLocal, register } from "./engine.js";
-import { readDocs } from "./files.js";
+import { readDocs, schemaFor } from "./files.js";
 import { bytes, count, millis } from "./format.js";
 import { drawStrip } from "./inspector.js";
 
 const BATCH_DOCS = 256;
 const CORPUS_SEGMENTS = 5;
 const FILE_COMMIT_DOCS = 5000;
+/** Documents looked at for a schema. */
+const SAMPLE_DOCS = 1000;
 
 /** Draws the state of a build. */
 function progressView(label) {
@@ -50,10 +52,10 @@ export async function buildCorpus({ signal }) {
     for (let at = 0; at < total;) {
       signal.throwIfAborted();
       const until = Math.min(at + BATCH_DOCS, Math.ceil((at + 1) / perSegment) * perSegment, total);
-      const docs = corpus.lines.slice(at, until).map((line) => JSON.parse(line));
+      const rows = corpus.lines.slice(at, until).map((line) => JSON.parse(line));
       view.phase("indexing");
       await index.add({
-        ids: docs.map((doc) => doc.id), docs,
+        ids: rows.map((row) => row.id), docs: rows.map(({ id, ...fields }) => fields),
         vectors: { [CORPUS.vectorField]: { data: corpus.vectors.slice(at, until), dims: corpus.vectors.dims } },
       });
       at = until;
@@ -71,7 +73,7 @@ export async function buildCorpus({ signal }) {
   }
 }
 
-/** Builds an index of a dropped file; its schema is inferred. Resolves to the name and what was refused. */
+/** Builds an index of a dropped file under a schema made from its first documents. Resolves to the name and what was refused. */
 export async function buildFile(file, { signal }) {
   const view = progressView(file.name);
   const name = `file-${file.name.toLowerCase().replace(/[^a-z0-9]+/g, "-").slice(0, 60)}`;
@@ -79,7 +81,16 @@ export async function buildFile(file, { signal }) {
   let docs = 0;
   let info;
   const refused = [];
-  const index = await createLocal(name);
+  view.phase("reading");
+  const source = readDocs(file, { onBytes(done) { read = done; } });
+  const sample = [];
+  while (sample.length < SAMPLE_DOCS) {
+    const next = await source.next();
+    if (next.done) break;
+    sample.push(next.value);
+  }
+  if (sample.length === 0) throw new Error("there are no documents in this file");
+  const index = await createLocal(name, schemaFor(sample));
   try {
     let batch = [];
     let sinceCommit = 0;
@@ -100,15 +111,17 @@ export async function buildFile(file, { signal }) {
       view.phase("indexing");
     };
     view.phase("indexing");
-    for await (const doc of readDocs(file, { onBytes(done) { read = done; } })) {
+    const take = async (doc) => {
       signal.throwIfAborted();
       batch.push(doc);
       if (batch.length === BATCH_DOCS) await flush();
-    }
+    };
+    for (const doc of sample) await take(doc);
+    for await (const doc of source) await take(doc);
     if (batch.length > 0) await flush();
     await commit();
     if (info.numDocs === 0) {
-      throw new Error(refused.length > 0 ? `no document fits: ${refused[0].reason}` : "there are no documents in this file");
+      throw new Error(`no document fits: ${refused[0]?.reason ?? "the file is empty"}`);
     }
     view.draw({ docs, share: 1, read, index: info });
     register(name, { label: file.name, docs: info.numDocs });

@@ -28,7 +28,8 @@ export function register(name, entry) {
 export async function removeIndex(name) {
   const { [name]: _, ...rest } = registry();
   saveRegistry(rest);
-  await opfs(folder(name)).destroy();
+  const root = await navigator.storage.getDirectory();
+  await root.removeEntry(folder(name), { recursive: true }).catch((error) => { if (error.name !== "NotFoundError") throw error; });
 }
 
 /** A new, empty local index. Commits stay segments of their own until someone presses Merge. */

@@ -86,6 +86,46 @@ async function* jsonlDocs(chunks) {
   }
 }
 
+/** A keyword has at most this many characters, and few different values among the sampled documents. */
+const KEYWORD_CHARS = 60;
+const DATE = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/;
+const TITLES = /^(title|name|headline|label|subject)$/;
+
+/**
+ * A schema that suits looking around in unknown documents: as the engine would infer it, except that short strings that
+ * repeat become keywords, so that there is something to filter by.
+ */
+export function schemaFor(docs) {
+  const seen = new Map();
+  for (const doc of docs) {
+    for (const [name, value] of Object.entries(doc)) {
+      if (name === "id" || value === null || value === undefined || !/^[\w.-]{1,64}$/.test(name) || name.startsWith("_")) continue;
+      if (!seen.has(name)) seen.set(name, []);
+      seen.get(name).push(value);
+    }
+  }
+  return Object.fromEntries([...seen].map(([name, values]) => [name, kindOf(name, values)]));
+}
+
+function kindOf(name, values) {
+  const all = (test) => values.every(test);
+  if (all((value) => typeof value === "number")) return "number";
+  if (all((value) => typeof value === "boolean")) return "bool";
+  if (all((value) => typeof value === "string")) {
+    if (all((value) => DATE.test(value))) return "date";
+    const different = new Set(values).size;
+    const short = all((value) => value.length <= KEYWORD_CHARS && !value.includes("\n"));
+    return short && !TITLES.test(name) && values.length > 2 && different <= Math.max(2, Math.min(200, values.length / 3)) ? "keyword" : "text";
+  }
+  if (all((value) => Array.isArray(value) && value.every((one) => typeof one === "string"))) {
+    return all((value) => value.every((one) => one.length <= KEYWORD_CHARS)) ? "keyword" : "text";
+  }
+  if (all((value) => Array.isArray(value) && value.length >= 8 && value.length === values[0].length && value.every((one) => typeof one === "number"))) {
+    return { type: "vector", dims: values[0].length };
+  }
+  return "json";
+}
+
 /** Asynchronous text chunks of a stream; `onBytes` counts what has been read of the file itself. */
 async function* textChunks(stream) {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();

@@ -10,7 +10,10 @@ export function sourcesView(on, current) {
   const built = found.some((entry) => entry.name === CORPUS.name);
   const picker = h("input", { type: "file", hidden: true, accept: ".jsonl,.ndjson,.json,.csv,.tsv,.gz", "aria-label": "File to index",
     onchange() { if (picker.files[0]) on.file(picker.files[0]); } });
+  const served = new URL("index/", document.baseURI).href;
   const address = h("input", { class: "field", type: "url", name: "url", required: true, placeholder: "https://example.org/index/", "aria-label": "Address of the index", autocomplete: "url", spellcheck: false });
+  // A server that has the corpus as a finished index, as `npm start` does, is offered at once.
+  fetch(`${served}commit-a.rf`, { method: "HEAD" }).then((response) => { if (response.ok && address.value === "") address.value = served; }).catch(() => {});
   const choice = (name, text, ...act) => h("section", { class: "choice" }, h("h3", {}, name), h("div", { class: "act" }, act), h("p", {}, text));
 
   return h("div", { class: "sources" },
