@@ -124,6 +124,9 @@ backends! {
     Memory: MemoryStorage, memory::MemoryFile, memory::MemoryWriter, memory::MemoryLock;
     #[cfg(not(target_arch = "wasm32"))]
     Local: super::local::LocalStorage, super::local::LocalFile, super::local::LocalWriter, super::local::LocalLock;
+    #[cfg(all(not(target_arch = "wasm32"), feature = "http"))]
+    Http: super::http::native::HttpStorage, super::http::native::HttpFile, super::http::native::NoWriter,
+        super::http::native::NoWriter;
     #[cfg(target_arch = "wasm32")]
     Opfs: super::opfs::OpfsStorage, super::opfs::OpfsFile, super::opfs::OpfsWriter, super::opfs::OpfsLock;
     #[cfg(target_arch = "wasm32")]

@@ -231,7 +231,11 @@ pub fn check_range_body(asked: &RangeAsked, head: &ResponseHead, body_len: u64) 
     }
 }
 
-fn check_encoding(head: &ResponseHead) -> Result<(), HttpFault> {
+/// Refuses a compressed body where it is not decompressed on the way to us.
+///
+/// # Errors
+/// [`HttpFault::Encoded`].
+pub fn check_encoding(head: &ResponseHead) -> Result<(), HttpFault> {
     match head.content_encoding.as_deref().map(str::trim) {
         None | Some("") => Ok(()),
         Some(encoding) if encoding.eq_ignore_ascii_case("identity") => Ok(()),
