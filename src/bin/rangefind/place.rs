@@ -2,9 +2,10 @@
 
 use rangefind::{
     engine::{Index, OpenMode, OpenOptions},
-    error::{Error, Result},
+    error::Result,
     storage::{
         AnyStorage,
+        http::{HttpOptions, HttpStorage},
         local::{LocalOptions, LocalStorage},
     },
 };
@@ -20,7 +21,7 @@ pub fn is_url(place: &str) -> bool {
 /// `invalid_argument` for an address that cannot be one.
 pub fn storage(place: &str) -> Result<AnyStorage> {
     if is_url(place) {
-        return Err(Error::invalid("this build reads directories only"));
+        return Ok(HttpStorage::new(place, HttpOptions::default())?.into());
     }
     Ok(LocalStorage::new(place, LocalOptions::default()).into())
 }
