@@ -249,6 +249,7 @@ async function whyScore(id) {
 
 async function remove(hit, name) {
   const { index } = current;
+  const at = [...$("hits").children].findIndex((item) => item.dataset.id === String(hit.id));
   try {
     await index.delete([hit.id]);
     await index.commit();
@@ -258,6 +259,7 @@ async function remove(hit, name) {
   }
   if (ask.like?.id === hit.id) ask.like = undefined;
   await refresh();
+  ($("hits").children[at]?.querySelector("h3 button") ?? input).focus({ preventScroll: true });
 }
 
 function clearLike() {
@@ -266,9 +268,15 @@ function clearLike() {
   input.focus();
 }
 
+let noted;
+
+/** Says something above the hits, or nothing; the same again is not said again. */
 function note(content) {
-  $("note").hidden = !content || content.length === 0;
-  if (content) $("note").replaceChildren(...[content].flat());
+  const text = [content ?? []].flat().map((part) => part.textContent ?? part).join("");
+  if (text === noted) return;
+  noted = text;
+  $("note").hidden = text === "";
+  $("note").replaceChildren(...[content ?? []].flat());
 }
 
 /** Shareable state: query, mode, and the address of a remote index. */

@@ -16,6 +16,31 @@ test("the demo page in Chromium", { timeout: 600_000 }, async (t) => {
   try {
     const demo = new Demo(await context.newPage());
     await tellStory(t, { demo, ...site });
+    await t.test("embeds free queries where the model can be had, and says so where it cannot", async () => {
+      // Stands for the library: it knows one query, whose vector is that of an example.
+      const vector = await demo.eval(async () => (await (await fetch("corpus/queries.json")).json()).find(({ text }) => text === "chess engine").vector);
+      let online = false;
+      await context.route("https://cdn.jsdelivr.net/**", (route) => online
+        ? route.fulfill({ contentType: "text/javascript", headers: { "access-control-allow-origin": "*" }, body: `export const pipeline = async () => async () => ({ data: ${JSON.stringify(vector)} });` })
+        : route.abort());
+      await demo.mode("vector");
+      await demo.type("program that plays the royal game");
+      await demo.click("#note button");
+      await until(async () => /could not be loaded/.test(await demo.text("#note")), "the page to say so");
+      assert.ok((await demo.ids()).length > 0, "the text alone answers");
+      assert.equal(await demo.eval(() => document.getElementById("embed").checked), false);
+      demo.errors = demo.errors.filter((error) => !/ERR_FAILED/.test(error));
+      online = true;
+      await demo.page.reload();
+      await demo.opened();
+      await demo.click("#embed");
+      await until(async () => (await demo.cost("Vectors scored")) !== undefined, "the vector leg");
+      await demo.settled();
+      assert.equal(await demo.visible("#note"), false);
+      const embedded = await demo.ids();
+      await demo.type("chess engine");
+      assert.deepEqual(await demo.ids(), embedded);
+    });
     await t.test("takes a file dropped anywhere", async () => {
       await demo.eval(() => {
         const data = new DataTransfer();

@@ -1,8 +1,8 @@
 // Vectors for queries of your own: all-MiniLM-L6-v2 in this page through transformers.js. Opt-in, since it loads a model from
 // other hosts; where that fails within the time limit, the caller is told and text alone answers.
 
-const LIBRARY = "https://cdn.jsdelivr.net/npm/@huggingface/transformers@3.7.6";
-const MODEL = "Xenova/all-MiniLM-L6-v2";
+const LIBRARY = "https://cdn.jsdelivr.net/npm/@huggingface/transformers@4.3.2";
+const MODEL = "onnx-community/all-MiniLM-L6-v2-ONNX";
 const LIMIT_MILLIS = 45_000;
 
 let pipeline;

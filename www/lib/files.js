@@ -86,8 +86,9 @@ async function* jsonlDocs(chunks) {
   }
 }
 
-/** A keyword has at most this many characters, and few different values among the sampled documents. */
+/** A keyword has at most this many characters and words, and few different values among the sampled documents. */
 const KEYWORD_CHARS = 60;
+const KEYWORD_WORDS = 4;
 const DATE = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/;
 const TITLES = /^(title|name|headline|label|subject)$/;
 
@@ -114,7 +115,7 @@ function kindOf(name, values) {
   if (all((value) => typeof value === "string")) {
     if (all((value) => DATE.test(value))) return "date";
     const different = new Set(values).size;
-    const short = all((value) => value.length <= KEYWORD_CHARS && !value.includes("\n"));
+    const short = all((value) => value.length <= KEYWORD_CHARS && value.split(/\s+/).length <= KEYWORD_WORDS);
     return short && !TITLES.test(name) && values.length > 2 && different <= Math.max(2, Math.min(200, values.length / 3)) ? "keyword" : "text";
   }
   if (all((value) => Array.isArray(value) && value.every((one) => typeof one === "string"))) {
