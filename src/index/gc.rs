@@ -101,7 +101,8 @@ mod tests {
         for name in [format!("{id}.seg"), format!("{id}-7.live"), format!("{id}-0.spill"), "base-3.ids".to_owned()] {
             assert!(is_index_file(&name), "{name}");
         }
-        for name in ["commit-a.rf", "notes.seg", "base-x.ids", ".writer.lock", "é123456789abcdef0123456789abcdef.seg"] {
+        for name in ["commit-a.rf", "notes.seg", "base-x.ids", ".writer.lock", "é123456789abcdef0123456789abcdef.seg"]
+        {
             assert!(!is_index_file(name), "{name}");
         }
         assert!(!is_index_file(&format!("{id}-.live")));

@@ -4,14 +4,18 @@
 //! of one commit; the single writer adds segments and overlays and publishes them by replacing one slot.
 #![forbid(unsafe_code)]
 
+mod gc;
 pub mod lookup;
+pub mod merge;
 mod opener;
 mod report;
 mod slot;
 mod snapshot;
 mod tombstones;
+mod writer;
 
 pub use opener::{Found, Opener};
 pub use report::{AddReport, CheckReport, CommitInfo, MergeReport, OnProgress, Phase, Problem, Progress, no_progress};
 pub use slot::{BaseRef, Commit, DroppedFile, SegmentEntry, SegmentHome, Slots, tombstones_file_name};
 pub use snapshot::{Snapshot, SnapshotSegment, StorageSnapshot};
+pub use writer::{IndexWriter, MergeTask, WriterOptions};

@@ -82,7 +82,7 @@ impl<S: Storage> Opener<S> {
         // One future type for both: the iterators are chained before anything is awaited.
         let mut segments = try_join_all(from_base.chain(own)).await?;
         self.hide_in_new_base_segments(&commit, &overlaid, &mut segments).await?;
-        Ok(Snapshot::new(Arc::new(commit), Arc::new(schema), segments))
+        Ok(Snapshot::new(Arc::new(commit), Arc::new(schema), segments, base.map(|base| base.generation)))
     }
 
     /// Opens one segment. `hidden` is the number of the index's overlay on a base segment.

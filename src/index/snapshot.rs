@@ -19,6 +19,7 @@ pub struct Snapshot<F: File> {
     commit: Arc<Commit>,
     schema: Arc<Schema>,
     segments: Vec<SnapshotSegment<F>>,
+    base_generation: Option<u64>,
 }
 
 /// One segment of a snapshot: its file and which of its documents are live.
@@ -38,8 +39,19 @@ pub struct SnapshotSegment<F: File> {
 
 impl<F: File> Snapshot<F> {
     /// A snapshot of `segments` as `commit` lists them.
-    pub(super) fn new(commit: Arc<Commit>, schema: Arc<Schema>, segments: Vec<SnapshotSegment<F>>) -> Self {
-        Self { commit, schema, segments }
+    /// `base_generation` is the commit of the base it lies over.
+    pub(super) fn new(
+        commit: Arc<Commit>,
+        schema: Arc<Schema>,
+        segments: Vec<SnapshotSegment<F>>,
+        base_generation: Option<u64>,
+    ) -> Self {
+        Self { commit, schema, segments, base_generation }
+    }
+
+    /// Commit of the base that it lies over, if there is a base.
+    pub fn base_generation(&self) -> Option<u64> {
+        self.base_generation
     }
 
     /// The commit it shows.
@@ -74,6 +86,11 @@ impl<F: File> Snapshot<SearchFile<F>> {
     pub fn traced(&self, trace: &Arc<IoTrace>) -> Self {
         let segments = self.segments.iter();
         let segments = segments.map(|one| SnapshotSegment { segment: one.segment.traced(trace), ..one.clone() });
-        Self { commit: Arc::clone(&self.commit), schema: Arc::clone(&self.schema), segments: segments.collect() }
+        Self {
+            segments: segments.collect(),
+            commit: Arc::clone(&self.commit),
+            schema: Arc::clone(&self.schema),
+            base_generation: self.base_generation,
+        }
     }
 }

@@ -178,7 +178,9 @@ impl SegmentBuilder {
         docs.sort_unstable_by_key(|(doc, _)| *doc);
         let live = (docs.len() < max_doc as usize).then(|| {
             let mut live = BitSet::new(max_doc);
-            docs.iter().for_each(|(doc, _)| drop(live.insert(doc.0)));
+            for (doc, _) in &docs {
+                live.insert(doc.0);
+            }
             live
         });
         let mut inverted_ids = Inverter::new(FieldOptions::KEYWORD);

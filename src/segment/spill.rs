@@ -29,6 +29,11 @@ impl<S: Storage> Spill<S> {
         Self { storage: storage.clone(), name, memory: Vec::new(), budget, file: None, file_len: 0 }
     }
 
+    /// Name of the temporary file, should there be one.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Bytes in all.
     pub fn len(&self) -> u64 {
         self.file_len + self.memory.len() as u64
