@@ -1,23 +1,120 @@
 //! [`Index`]: one open index.
 
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use futures_util::lock::{Mutex as AsyncMutex, MutexGuard as AsyncGuard};
 use serde_json::{Map, Value};
 
 use crate::{
-    engine::{IndexInfo, MergeOptions, OpenOptions},
+    engine::{IndexInfo, MergeOptions, OpenMode, OpenOptions, info},
     error::{Error, ErrorKind, Result},
     ids::DocId,
-    index::{AddReport, CheckReport, CommitInfo, MergeReport, OnProgress},
+    index::{
+        AddReport, CheckReport, Commit, CommitInfo, IndexWriter, MergeReport, OnProgress, Opener, StorageSnapshot,
+        WriterOptions, get::get_documents,
+    },
     platform::Cancel,
     query::request::{SearchRequest, SearchResponse},
     schema::DocumentBatch,
-    storage::Storage,
+    storage::{BlockCache, IoCounts, IoTrace, Storage},
 };
 
+/// How often a commit of another writer may get between reading the slots and opening the files.
+const OPEN_TRIES: u32 = 3;
+
 /// One open index. Clones are the same index.
-#[derive(Debug, Clone)]
-pub struct Index<S: Storage> {
-    storage: S,
-    options: OpenOptions<S>,
+#[derive(Clone)]
+pub struct Index<S: Storage>(pub(super) Arc<Inner<S>>);
+
+pub(super) struct Inner<S: Storage> {
+    pub(super) opener: Opener<S>,
+    pub(super) options: OpenOptions<S>,
+    snapshot: Mutex<Arc<StorageSnapshot<S>>>,
+    writer: AsyncMutex<Option<IndexWriter<S>>>,
+    /// Held by the merge under way: one at a time.
+    pub(super) merge_turn: AsyncMutex<()>,
+    closed: AtomicBool,
+    pending_docs: AtomicU64,
+    pending_bytes: AtomicU64,
+    io: Mutex<IoCounts>,
+}
+
+/// The writer, which exists.
+pub(super) struct WriterGuard<'a, S: Storage>(AsyncGuard<'a, Option<IndexWriter<S>>>, &'a Inner<S>);
+
+impl<S: Storage> WriterGuard<'_, S> {
+    pub(super) fn get(&mut self) -> &mut IndexWriter<S> {
+        self.0.as_mut().expect("made when the guard was")
+    }
+
+    /// Shows readers the writer's last commit, and `info` what is pending.
+    pub(super) fn show(&mut self) {
+        let inner = self.1;
+        let writer = self.get();
+        *inner.snapshot() = Arc::clone(writer.snapshot());
+        let (docs, bytes) = writer.pending();
+        inner.pending_docs.store(docs, Ordering::Relaxed);
+        inner.pending_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Gives the writer lock back if nothing needs it.
+    fn release(&mut self) {
+        if self.get().pending() == (0, 0) && !self.get().is_merging() {
+            *self.0 = None;
+        }
+    }
+}
+
+impl<S: Storage> Inner<S> {
+    pub(super) fn snapshot(&self) -> MutexGuard<'_, Arc<StorageSnapshot<S>>> {
+        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn io(&self) -> MutexGuard<'_, IoCounts> {
+        self.io.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Closed, "the index was closed"));
+        }
+        Ok(())
+    }
+
+    /// The writer; becomes it if it is not yet.
+    pub(super) async fn writer(&self) -> Result<WriterGuard<'_, S>> {
+        self.check_open()?;
+        if self.options.mode == OpenMode::ReadOnly {
+            return Err(Error::new(ErrorKind::ReadOnly, "the index was opened for reading only"));
+        }
+        let mut guard = self.writer.lock().await;
+        self.check_open()?;
+        if guard.is_none() {
+            let options = WriterOptions {
+                memory_bytes: self.options.memory_bytes,
+                grace_millis: self.options.grace_millis,
+                wait_millis: self.options.writer_wait_millis,
+            };
+            let current = Arc::clone(&self.snapshot());
+            let schema = self.options.schema.as_ref();
+            *guard = Some(IndexWriter::acquire(self.opener.clone(), options, Some(&current), schema).await?);
+        }
+        let mut guard = WriterGuard(guard, self);
+        guard.show();
+        Ok(guard)
+    }
+
+    fn count_io(&self, trace: &IoTrace) {
+        let (mut sum, counts) = (self.io(), trace.counts());
+        sum.requests += counts.requests;
+        sum.bytes += counts.bytes;
+        sum.cache_hits += counts.cache_hits;
+        sum.cache_misses += counts.cache_misses;
+        sum.waves += counts.waves;
+    }
 }
 
 impl<S: Storage> Index<S> {
@@ -28,22 +125,39 @@ impl<S: Storage> Index<S> {
     /// # Errors
     /// `not_found`, `corrupt`, `unsupported_format`, `invalid_argument` if the schemas differ, and storage's own.
     pub async fn open(storage: S, options: OpenOptions<S>) -> Result<Self> {
-        Ok(Self { storage, options })
-    }
-
-    fn pending(&self) -> Error {
-        let _ = (&self.storage, &self.options);
-        Error::new(ErrorKind::ReadOnly, "the engine is being wired")
+        if let Some(schema) = &options.schema {
+            schema.validate()?;
+        }
+        let cache = BlockCache::new(options.cache_bytes);
+        let opener = Opener { own: storage, base: options.base.clone(), cache };
+        let snapshot = load_newest(&opener, options.mode, None).await?;
+        if let (Some(wanted), true) = (&options.schema, snapshot.schema().fields().count() > 1) {
+            snapshot.schema().extended(wanted)?;
+        }
+        Ok(Self(Arc::new(Inner {
+            opener,
+            options,
+            snapshot: Mutex::new(Arc::new(snapshot)),
+            writer: AsyncMutex::new(None),
+            merge_turn: AsyncMutex::new(()),
+            closed: AtomicBool::new(false),
+            pending_docs: AtomicU64::new(0),
+            pending_bytes: AtomicU64::new(0),
+            io: Mutex::new(IoCounts::default()),
+        })))
     }
 
     /// Buffers documents for the next commit. One whose id is in the index, or earlier in the batch,
     /// replaces that one. A document that does not fit is refused and the others are added.
     ///
     /// # Errors
-    /// `locked`, `read_only`, `quota`; `invalid_argument` if the batch as a whole makes no sense.
+    /// `locked`, `read_only`; `invalid_argument` if the batch as a whole makes no sense: nothing of it is used.
+    /// `quota`, `io`: everything since the last commit is forgotten, as by [`Self::rollback`].
     pub async fn add(&self, batch: DocumentBatch) -> Result<AddReport> {
-        let _ = batch;
-        Err(self.pending())
+        let mut writer = self.0.writer().await?;
+        let report = writer.get().add(batch).await;
+        writer.show();
+        report
     }
 
     /// Deletes documents at the next commit; returns how many of `ids` were there.
@@ -51,17 +165,40 @@ impl<S: Storage> Index<S> {
     /// # Errors
     /// `locked`, `read_only`, and storage's own: looking ids up reads the index.
     pub async fn delete(&self, ids: &[DocId]) -> Result<u64> {
-        let _ = ids;
-        Err(self.pending())
+        let mut writer = self.0.writer().await?;
+        let deleted = writer.get().delete(ids).await;
+        writer.show();
+        deleted
     }
 
     /// Makes everything since the last commit durable and visible, all or nothing, then merges if the
-    /// policy says so.
+    /// policy says so. A merge that fails changes nothing and is tried again after the next commit.
     ///
     /// # Errors
-    /// `quota`, `io`: the index stays at its last commit and the changes stay pending.
+    /// `quota`, `io`: the index stays at its last commit. If buffered documents could not be written, the changes
+    /// are forgotten, as by [`Self::rollback`]; else they stay pending and the commit can be tried again.
     pub async fn commit(&self) -> Result<CommitInfo> {
-        Err(self.pending())
+        let mut info = self.commit_only().await?;
+        if self.0.options.auto_merge && info.changed && self.auto_merge().await.is_ok() {
+            let snapshot = Arc::clone(&self.0.snapshot());
+            info.generation = snapshot.generation();
+            info.num_segments = snapshot.segments().len() as u32;
+        }
+        if self.0.options.release_after_commit {
+            let guard = self.0.writer.lock().await;
+            if guard.is_some() {
+                WriterGuard(guard, &self.0).release();
+            }
+        }
+        Ok(info)
+    }
+
+    /// Commits without merging.
+    pub(super) async fn commit_only(&self) -> Result<CommitInfo> {
+        let mut writer = self.0.writer().await?;
+        let info = writer.get().commit().await;
+        writer.show();
+        info
     }
 
     /// Forgets everything since the last commit.
@@ -69,7 +206,15 @@ impl<S: Storage> Index<S> {
     /// # Errors
     /// Storage's own, while removing what had been flushed.
     pub async fn rollback(&self) -> Result<()> {
-        Err(self.pending())
+        self.0.check_open()?;
+        let guard = self.0.writer.lock().await;
+        if guard.is_none() {
+            return Ok(());
+        }
+        let mut writer = WriterGuard(guard, &self.0);
+        let result = writer.get().rollback().await;
+        writer.show();
+        result
     }
 
     /// Looks for a newer commit, of another tab say; returns whether there was one. Unchanged segments are
@@ -78,7 +223,24 @@ impl<S: Storage> Index<S> {
     /// # Errors
     /// As [`Self::open`].
     pub async fn reopen(&self) -> Result<bool> {
-        Err(self.pending())
+        self.0.check_open()?;
+        // While this handle is the writer, nobody else commits.
+        let guard = self.0.writer.lock().await;
+        if guard.is_some() && self.0.opener.base.is_none() {
+            return Ok(false);
+        }
+        let current = Arc::clone(&self.0.snapshot());
+        let newest = load_newest(&self.0.opener, OpenMode::Open, Some(&current)).await;
+        let newest = match newest {
+            // Nobody has written to it yet.
+            Err(error) if error.kind() == ErrorKind::NotFound && current.generation() == 0 => return Ok(false),
+            newest => newest?,
+        };
+        let is_newer = newest.generation() > current.generation() || newest.base_generation() != current.base_generation();
+        if is_newer && guard.is_none() {
+            *self.0.snapshot() = Arc::new(newest);
+        }
+        Ok(is_newer && guard.is_none())
     }
 
     /// Stored documents by id, in the order asked; `None` for one that is not there.
@@ -86,17 +248,48 @@ impl<S: Storage> Index<S> {
     /// # Errors
     /// `corrupt`, and storage's own.
     pub async fn get(&self, ids: &[DocId]) -> Result<Vec<Option<Map<String, Value>>>> {
-        let _ = ids;
-        Err(self.pending())
+        self.0.check_open()?;
+        let snapshot = Arc::clone(&self.0.snapshot());
+        let trace = Arc::new(IoTrace::new());
+        let found = get_documents(snapshot.traced(&trace).segments(), ids).await;
+        self.0.count_io(&trace);
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => return Err(self.explain_missing(error, snapshot.generation()).await),
+        };
+        found
+            .into_iter()
+            .map(|document| {
+                let Some(document) = document else { return Ok(None) };
+                let json = serde_json::from_str(&document.json);
+                json.map(Some).map_err(|error| Error::corrupt(format!("stored document {}", document.id), error))
+            })
+            .collect()
     }
 
     /// Answers a search over the last commit.
     ///
     /// # Errors
-    /// `invalid_argument`, `aborted`, `corrupt`, and storage's own.
+    /// `invalid_argument`, `aborted`, `corrupt`, and storage's own; `index_changed` if another writer removed
+    /// files of this snapshot after their grace.
     pub async fn search(&self, request: &SearchRequest, cancel: &Cancel) -> Result<SearchResponse> {
+        self.0.check_open()?;
         let _ = (request, cancel);
-        Err(self.pending())
+        Err(Error::invalid("the searcher is being wired"))
+    }
+
+    /// A missing file may mean that the snapshot is old: says so then.
+    async fn explain_missing(&self, error: Error, generation: u64) -> Error {
+        if error.kind() != ErrorKind::NotFound {
+            return error;
+        }
+        match self.0.opener.read_slots().await {
+            Ok(found) if found.own.newest.as_ref().is_some_and(|newest| newest.generation > generation) => {
+                let what = "a newer commit has replaced files of this snapshot: reopen the index";
+                Error::with_source(ErrorKind::IndexChanged, what, error)
+            }
+            _ => error,
+        }
     }
 
     /// Commits, then merges segments. Searches, adds and deletes go on meanwhile; deletions that arrive are
@@ -110,8 +303,7 @@ impl<S: Storage> Index<S> {
         progress: &dyn OnProgress,
         cancel: &Cancel,
     ) -> Result<MergeReport> {
-        let _ = (options, progress, cancel);
-        Err(self.pending())
+        self.run_merges(options, progress, cancel).await
     }
 
     /// Walks every byte and every structure of the last commit, base included, and says what is wrong where.
@@ -119,8 +311,8 @@ impl<S: Storage> Index<S> {
     /// # Errors
     /// `aborted`. Damage is reported, not returned as an error.
     pub async fn check(&self, progress: &dyn OnProgress, cancel: &Cancel) -> Result<CheckReport> {
-        let _ = (progress, cancel);
-        Err(self.pending())
+        self.0.check_open()?;
+        crate::index::check(&self.0.opener, progress, cancel).await
     }
 
     /// State, without I/O.
@@ -128,7 +320,11 @@ impl<S: Storage> Index<S> {
     /// # Errors
     /// `closed`.
     pub fn info(&self) -> Result<IndexInfo> {
-        Err(self.pending())
+        self.0.check_open()?;
+        let snapshot = Arc::clone(&self.0.snapshot());
+        let pending = (self.0.pending_docs.load(Ordering::Relaxed), self.0.pending_bytes.load(Ordering::Relaxed));
+        let io = *self.0.io();
+        Ok(info::describe(&self.0.opener, &snapshot, self.0.options.mode == OpenMode::ReadOnly, pending, io))
     }
 
     /// Gives the writer lock back and forgets what was not committed. Idempotent; everything else fails
@@ -137,6 +333,52 @@ impl<S: Storage> Index<S> {
     /// # Errors
     /// Storage's own, while removing what had been flushed.
     pub async fn close(&self) -> Result<()> {
-        Err(self.pending())
+        self.0.closed.store(true, Ordering::Relaxed);
+        let writer = self.0.writer.lock().await.take();
+        match writer {
+            Some(mut writer) => writer.rollback().await,
+            None => Ok(()),
+        }
     }
+}
+
+/// Opens the newest commit, trying again if another writer commits in between.
+async fn load_newest<S: Storage>(
+    opener: &Opener<S>,
+    mode: OpenMode,
+    previous: Option<&StorageSnapshot<S>>,
+) -> Result<StorageSnapshot<S>> {
+    let mut seen = None;
+    for attempt in 1.. {
+        let found = opener.read_slots().await?;
+        let commit = match found.own.newest {
+            Some(commit) if mode == OpenMode::Create && !commit.is_pristine() => {
+                return Err(Error::invalid(format!("there is an index in {} already", opener.own.label())));
+            }
+            Some(commit) => commit,
+            None if opener.base.is_none() && matches!(mode, OpenMode::Open | OpenMode::ReadOnly) => {
+                return Err(match found.own.damaged {
+                    Some(error) => error,
+                    None => Error::new(ErrorKind::NotFound, format!("no index in {}", opener.own.label())),
+                });
+            }
+            None => Commit::empty()?,
+        };
+        let generation = commit.generation;
+        if let Some(previous) = previous.filter(|previous| {
+            previous.generation() == generation
+                && previous.base_generation() == found.base.as_ref().map(|base| base.generation)
+        }) {
+            return Ok(previous.clone());
+        }
+        match opener.load(commit, found.base.as_ref(), previous).await {
+            Err(error)
+                if error.kind() == ErrorKind::NotFound && attempt < OPEN_TRIES && seen != Some(generation) =>
+            {
+                seen = Some(generation);
+            }
+            loaded => return loaded,
+        }
+    }
+    unreachable!("the loop returns at the last attempt")
 }

@@ -3,7 +3,11 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::index::SegmentHome;
+use crate::{
+    ids::FieldOrd,
+    index::{Opener, SegmentHome, StorageSnapshot},
+    storage::{IoCounts, Storage},
+};
 
 /// State of an index, as `rangefind info --json` and `index.info()` show it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -76,12 +80,70 @@ pub struct CacheInfo {
     pub bytes: u64,
     /// Most bytes it may hold.
     pub budget_bytes: u64,
-    /// Blocks found resident.
+    /// Blocks that searches found resident.
     pub hits: u64,
-    /// Blocks that had to be loaded.
+    /// Blocks that they had to load.
     pub misses: u64,
-    /// Requests to storage.
+    /// Requests to storage that they made.
     pub requests: u64,
-    /// Bytes they brought.
+    /// Bytes those brought.
     pub request_bytes: u64,
+}
+
+/// Describes a snapshot.
+pub(super) fn describe<S: Storage>(
+    opener: &Opener<S>,
+    snapshot: &StorageSnapshot<S>,
+    read_only: bool,
+    (pending_docs, pending_bytes): (u64, u64),
+    io: IoCounts,
+) -> IndexInfo {
+    let schema = snapshot.schema();
+    let is_known = schema.fields().count() > 1;
+    let segments: Vec<SegmentInfo> = snapshot
+        .segments()
+        .iter()
+        .map(|one| SegmentInfo {
+            id: one.segment.id().to_string(),
+            home: one.home,
+            num_docs: one.num_docs,
+            num_deleted: one.segment.max_doc() - one.num_docs,
+            bytes: one.segment.reader().toc().file_len,
+        })
+        .collect();
+    let field_bytes = |field: FieldOrd| {
+        let tocs = snapshot.segments().iter().map(|one| one.segment.reader().toc());
+        // Sections of the whole segment carry the id field's number; stored documents are not its.
+        let own = |kind: crate::segment::SectionKind| field.0 != 0 || kind.is_per_field();
+        tocs.flat_map(|toc| &toc.sections).filter(|s| s.field == field && own(s.kind)).map(|s| s.len).sum()
+    };
+    let fields = schema.fields().map(|(ord, field)| FieldInfo {
+        name: field.name.clone(),
+        kind: field.kind.name().to_owned(),
+        bytes: field_bytes(ord),
+    });
+    let stats = opener.cache.stats();
+    IndexInfo {
+        storage: opener.own.label(),
+        base: opener.base.as_ref().map(Storage::label),
+        generation: snapshot.generation(),
+        num_docs: snapshot.num_docs(),
+        num_deleted: segments.iter().map(|segment| u64::from(segment.num_deleted)).sum(),
+        pending_docs,
+        pending_bytes,
+        bytes: segments.iter().map(|segment| segment.bytes).sum(),
+        pinned_bytes: snapshot.segments().iter().map(|one| one.segment.reader().pinned_bytes()).sum(),
+        read_only,
+        schema: if is_known { schema.to_json() } else { Value::Null },
+        fields: fields.collect(),
+        segments,
+        cache: CacheInfo {
+            bytes: stats.resident_bytes,
+            budget_bytes: stats.budget_bytes,
+            hits: io.cache_hits,
+            misses: io.cache_misses,
+            requests: io.requests,
+            request_bytes: io.bytes,
+        },
+    }
 }

@@ -7,6 +7,7 @@
 
 mod handle;
 mod info;
+mod merging;
 mod one_call;
 mod options;
 

@@ -30,7 +30,8 @@ pub struct BuildReport {
 
 /// Builds a new index in `storage` from batches of documents, merges and commits it.
 ///
-/// A failed or cancelled build leaves no index: what it wrote is collected.
+/// A build that fails or is cancelled before its commit leaves an empty index; in the merge at its end, it leaves
+/// the whole index in several segments.
 ///
 /// # Errors
 /// `invalid_argument` if there is an index already; else as [`Index::add`] and [`Index::merge`], and whatever

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod gc;
+pub mod get;
 pub mod lookup;
 pub mod merge;
 mod opener;

@@ -147,6 +147,11 @@ impl Commit {
         if self.generation % 2 == 1 { CommitSlot::A } else { CommitSlot::B }
     }
 
+    /// Whether nobody has committed anything yet: only the first, empty commit was made, if that.
+    pub fn is_pristine(&self) -> bool {
+        self.generation <= 1 && self.segments.is_empty()
+    }
+
     /// Live documents.
     pub fn num_docs(&self) -> u64 {
         self.segments.iter().map(|segment| u64::from(segment.num_docs)).sum()

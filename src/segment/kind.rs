@@ -61,6 +61,11 @@ impl SectionKind {
         matches!(self, Self::Docs | Self::Vectors)
     }
 
+    /// Whether there is one per field, not one per segment.
+    pub const fn is_per_field(self) -> bool {
+        !matches!(self, Self::Docs | Self::DocsIndex | Self::Checksums)
+    }
+
     /// Version of the bytes that this build writes.
     pub const fn version(self) -> u16 {
         1

@@ -1,0 +1,131 @@
+//! Merges of an open index: rounds of choosing, merging outside the writer, publishing.
+
+use crate::{
+    engine::{Index, MergeOptions},
+    error::{Error, ErrorKind, Result},
+    ids::SegmentId,
+    index::{
+        MergeReport, OnProgress, Phase, Progress,
+        merge::{Candidate, MergeLimits, TieredPolicy, merge_segments},
+        no_progress,
+    },
+    platform::{Cancel, now_millis},
+    schema::Schema,
+    storage::Storage,
+};
+
+/// What a round merges.
+enum Goal {
+    /// Towards this many segments without deletions.
+    Force(usize),
+    /// What the tiered policy finds due.
+    Policy,
+}
+
+impl<S: Storage> Index<S> {
+    /// Commits and merges; see [`Index::merge`].
+    pub(super) async fn run_merges(
+        &self,
+        options: MergeOptions,
+        progress: &dyn OnProgress,
+        cancel: &Cancel,
+    ) -> Result<MergeReport> {
+        let started = now_millis();
+        let _turn = self.0.merge_turn.lock().await;
+        cancel.check()?;
+        self.commit_only().await?;
+        let goal = options.max_segments.map_or(Goal::Policy, |count| Goal::Force(count.max(1) as usize));
+        let mut report = MergeReport::default();
+        while self.merge_round(&goal, options.memory_bytes, progress, cancel, &mut report).await? {}
+        report.num_segments = self.0.snapshot().segments().len() as u32;
+        report.took = now_millis() - started;
+        Ok(report)
+    }
+
+    /// What a commit does afterwards: merges that are due, unless a merge is under way.
+    pub(super) async fn auto_merge(&self) -> Result<()> {
+        let Some(_turn) = self.0.merge_turn.try_lock() else { return Ok(()) };
+        let (memory, mut report) = (self.0.options.memory_bytes, MergeReport::default());
+        while self.merge_round(&Goal::Policy, memory, &no_progress, &Cancel::new(), &mut report).await? {}
+        Ok(())
+    }
+
+    /// One merge; false if none is due.
+    async fn merge_round(
+        &self,
+        goal: &Goal,
+        memory_bytes: u64,
+        progress: &dyn OnProgress,
+        cancel: &Cancel,
+        report: &mut MergeReport,
+    ) -> Result<bool> {
+        let mut writer = self.0.writer().await?;
+        let candidates = writer.get().merge_candidates();
+        let picked = pick(goal, &candidates, writer.get().snapshot().schema(), memory_bytes)?;
+        if picked.is_empty() {
+            return Ok(false);
+        }
+        let task = writer.get().begin_merge(&picked)?;
+        drop(writer);
+        let sources = task.open_sources().await?;
+        let limits = MergeLimits { memory_bytes };
+        let own = &self.0.opener.own;
+        let merged = merge_segments(own, task.id, &task.schema, sources, limits, progress, cancel).await?;
+        let (num_sources, dropped, total) = (task.num_sources(), task.dropped_docs(), merged.toc.file_len);
+        progress.report(Progress { phase: Phase::Commit, done: 0, total });
+        let mut writer = match self.0.writer().await {
+            Ok(writer) => writer,
+            Err(error) => {
+                let _ = own.delete(&task.id.file_name()).await;
+                return Err(error);
+            }
+        };
+        let finished = writer.get().finish_merge(task, &merged).await;
+        writer.show();
+        finished?;
+        progress.report(Progress { phase: Phase::Commit, done: total, total });
+        report.merged_segments += num_sources as u32;
+        report.new_segments += 1;
+        report.docs += u64::from(merged.docs.num_docs());
+        report.dropped_docs += dropped;
+        report.bytes_read += merged.bytes_read;
+        report.bytes_written += merged.toc.file_len;
+        report.peak_memory_bytes = report.peak_memory_bytes.max(merged.peak_memory_bytes);
+        Ok(true)
+    }
+}
+
+/// The segments to merge next that fit the budget together; empty if nothing is due.
+///
+/// # Errors
+/// `over_budget` if a forced merge cannot be done even with the two smallest of them.
+fn pick(
+    goal: &Goal,
+    candidates: &[(SegmentId, Candidate, u64)],
+    schema: &Schema,
+    memory_bytes: u64,
+) -> Result<Vec<SegmentId>> {
+    let segments: Vec<Candidate> = candidates.iter().map(|(_, candidate, _)| *candidate).collect();
+    let mut picked = match goal {
+        Goal::Force(count) => TieredPolicy::pick_forced(&segments, *count, segments.len()),
+        Goal::Policy => TieredPolicy::default().pick(&segments),
+    };
+    let needed = |picked: &[usize]| {
+        let sizes: Vec<_> = picked.iter().map(|&ix| (candidates[ix].1.max_doc, candidates[ix].2)).collect();
+        MergeLimits::needed_bytes(schema, &sizes)
+    };
+    // More rounds, never a larger allocation: the largest sources wait.
+    let least = picked.len().min(2);
+    while picked.len() > least && needed(&picked) > memory_bytes {
+        let largest = (0..picked.len()).max_by_key(|&at| candidates[picked[at]].1.bytes).unwrap_or(0);
+        picked.remove(largest);
+    }
+    if needed(&picked) > memory_bytes && !picked.is_empty() {
+        if matches!(goal, Goal::Policy) {
+            return Ok(Vec::new());
+        }
+        let what = format!("the smallest merge needs {} bytes of memory, the budget is {memory_bytes}", needed(&picked));
+        return Err(Error::new(ErrorKind::OverBudget, what));
+    }
+    Ok(picked.into_iter().map(|ix| candidates[ix].0).collect())
+}
