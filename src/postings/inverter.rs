@@ -1,68 +1,294 @@
 //! Documents of one field, inverted in memory.
+//!
+//! While documents come in, a token is four bytes: the number of its term, in the order of the text. Only at the end
+//! are they ordered by term: counted per term, then scattered for as many terms at once as fit a fixed budget, so that
+//! a larger field means more passes, not more memory.
 
-use crate::{analysis::Analyzer, error::Result, ids::DocOrd, terms::FieldOptions};
+use crate::{
+    analysis::{Analyzer, VALUE_GAP},
+    error::{Error, Result},
+    ids::DocOrd,
+    postings::{
+        norms,
+        term_table::TermTable,
+        writer::{MAX_DOCS, PostingsWriter},
+    },
+    terms::{FieldOptions, FieldTotals, MAX_TERM_BYTES, TermsWriter},
+};
+
+/// Marks an entry that is no term: the next word's position jumps by the low bits.
+const JUMP: u32 = 1 << 31;
+/// Occurrences ordered in one pass, 8 bytes each.
+const PASS_OCCURRENCES: u64 = 1 << 20;
+/// Bytes after which a step gives the driver a chance to drain.
+const STEP_BYTES: usize = 64 << 10;
 
 /// Inverts the documents of one field.
 #[derive(Debug)]
 pub struct Inverter {
     options: FieldOptions,
+    table: TermTable,
+    /// Occurrences of each term.
+    counts: Vec<u32>,
+    /// Terms of all documents one after another, with jumps of position between.
+    tokens: Vec<u32>,
+    /// Documents with the field and where their tokens end.
+    docs: Vec<(u32, usize)>,
+    norms: Vec<u8>,
 }
 
 impl Inverter {
     /// An empty field.
     pub fn new(options: FieldOptions) -> Self {
-        Self { options }
+        Self {
+            options,
+            table: TermTable::default(),
+            counts: Vec::new(),
+            tokens: Vec::new(),
+            docs: Vec::new(),
+            norms: Vec::new(),
+        }
     }
 
-    /// Adds the texts of a document; documents come in ascending order, each at most once.
+    fn enter(&mut self, doc: DocOrd) -> Result<()> {
+        match self.docs.last() {
+            Some(&(last, _)) if last >= doc.0 => {
+                if last == doc.0 {
+                    return Ok(());
+                }
+                return Err(Error::invalid(format!("document {} after {last}", doc.0)));
+            }
+            _ => {}
+        }
+        if doc.0 >= MAX_DOCS {
+            return Err(Error::invalid(format!("more than {MAX_DOCS} documents in a segment")));
+        }
+        self.docs.push((doc.0, self.tokens.len()));
+        Ok(())
+    }
+
+    fn push(&mut self, term: &[u8]) {
+        let ord = self.table.insert(term);
+        if ord as usize == self.counts.len() {
+            self.counts.push(0);
+        }
+        self.counts[ord as usize] += 1;
+        self.tokens.push(ord);
+    }
+
+    fn leave(&mut self) {
+        let end = self.tokens.len();
+        if let Some(doc) = self.docs.last_mut() {
+            doc.1 = end;
+        }
+    }
+
+    /// Adds the texts of a document; documents come in ascending order, each at most once. A text without any word
+    /// leaves no trace.
     ///
     /// # Errors
-    /// If the field would pass a limit of the format.
-    pub fn add_text<T: AsRef<str>>(&mut self, _doc: DocOrd, _analyzer: Analyzer, _values: &[T]) -> Result<()> {
-        todo!("{:?}", self.options)
+    /// If the documents are out of order, or the field would pass a limit of the format.
+    pub fn add_text<T: AsRef<str>>(&mut self, doc: DocOrd, analyzer: Analyzer, values: &[T]) -> Result<()> {
+        if self.docs.last().is_some_and(|&(last, _)| last == doc.0) {
+            return Err(Error::invalid(format!("document {} twice", doc.0)));
+        }
+        self.enter(doc)?;
+        let mut len = 0u32;
+        // Positions count from -1, so that the first word, at 0, is a step of one.
+        let (mut last, mut base) = (u32::MAX, 0u32);
+        for value in values {
+            let mut next = base;
+            analyzer.analyze(value.as_ref(), |token| {
+                let position = base.saturating_add(token.position).min(JUMP - 1);
+                let step = position.wrapping_sub(last);
+                if step != 1 && self.options.positions {
+                    self.tokens.push(JUMP | step);
+                }
+                last = position;
+                next = position + 1;
+                len = len.saturating_add(1);
+                self.push(token.term.as_bytes());
+            });
+            base = next.saturating_add(VALUE_GAP).min(JUMP - 1);
+        }
+        self.leave();
+        if len == 0 {
+            self.docs.pop();
+        } else if self.options.freqs {
+            self.norms.resize(doc.0 as usize, 0);
+            self.norms.push(norms::encode(len));
+        }
+        Ok(())
     }
 
-    /// Adds one exact term of a document (a keyword, an id). Documents come in ascending order; a repeated term counts
-    /// once.
+    /// Adds one exact term of a document (a keyword, an id). Documents come in ascending order; a document may have
+    /// several, and a repeated one counts once.
     ///
     /// # Errors
-    /// If the term is longer than [`crate::terms::MAX_TERM_BYTES`].
-    pub fn add_term(&mut self, _doc: DocOrd, _term: &[u8]) -> Result<()> {
-        todo!()
+    /// If the term is longer than [`MAX_TERM_BYTES`], the documents are out of order, or the field would pass a limit
+    /// of the format.
+    pub fn add_term(&mut self, doc: DocOrd, term: &[u8]) -> Result<()> {
+        if term.len() > MAX_TERM_BYTES {
+            return Err(Error::invalid(format!("term of {} bytes, at most {MAX_TERM_BYTES}", term.len())));
+        }
+        self.enter(doc)?;
+        self.push(term);
+        self.leave();
+        if self.options.freqs {
+            self.norms.resize(doc.0 as usize + 1, 0);
+            self.norms[doc.0 as usize] = norms::encode(1);
+        }
+        Ok(())
     }
 
-    /// Bytes of memory held.
+    /// Bytes of memory held, with what [`Self::finish`] takes besides.
     pub fn memory_bytes(&self) -> usize {
-        todo!()
+        let ordering = (self.tokens.len().min(PASS_OCCURRENCES as usize)) * 8 + self.counts.len() * 16;
+        self.table.memory_bytes()
+            + self.counts.capacity() * 4
+            + self.tokens.capacity() * 4
+            + self.docs.capacity() * 16
+            + self.norms.capacity()
+            + ordering
     }
 
     /// Whether nothing was added.
     pub fn is_empty(&self) -> bool {
-        todo!()
+        self.docs.is_empty()
+    }
+
+    /// Documents that have the field.
+    pub fn doc_count(&self) -> u32 {
+        self.docs.len() as u32
     }
 
     /// Sorts the terms; `max_doc` is the number of documents in the segment.
-    pub fn finish(self, _max_doc: u32) -> InvertedField {
-        todo!()
+    pub fn finish(mut self, max_doc: u32) -> InvertedField {
+        self.norms.resize(if self.options.freqs { max_doc as usize } else { 0 }, 0);
+        let sorted = self.table.sorted();
+        let mut ranks = vec![0; sorted.len()];
+        sorted.iter().enumerate().for_each(|(rank, &ord)| ranks[ord as usize] = rank as u32);
+        InvertedField {
+            writer: PostingsWriter::new(self.options),
+            terms: TermsWriter::new(self.options),
+            inverter: self,
+            sorted,
+            ranks,
+            next: 0,
+            pass: Pass::default(),
+        }
     }
+}
+
+/// Occurrences of a range of terms, in order of term, document and position.
+#[derive(Debug, Default)]
+struct Pass {
+    /// First rank behind the range.
+    end: usize,
+    occurrences: Vec<(u32, u32)>,
+    at: usize,
 }
 
 /// A field ready to be written.
 #[derive(Debug)]
-pub struct InvertedField;
+pub struct InvertedField {
+    inverter: Inverter,
+    sorted: Vec<u32>,
+    ranks: Vec<u32>,
+    writer: PostingsWriter,
+    terms: TermsWriter,
+    next: usize,
+    pass: Pass,
+}
 
 impl InvertedField {
     /// Appends the next terms, about 64 KiB of bytes; true while more are left.
     ///
     /// # Errors
     /// If the field passes a limit of the format.
-    pub fn step(&mut self, _terms: &mut Vec<u8>, _postings: &mut Vec<u8>) -> Result<bool> {
-        todo!()
+    pub fn step(&mut self, terms: &mut Vec<u8>, postings: &mut Vec<u8>) -> Result<bool> {
+        let before = terms.len() + postings.len();
+        while self.next < self.sorted.len() && terms.len() + postings.len() < before + STEP_BYTES {
+            if self.next >= self.pass.end {
+                self.order_next_terms();
+            }
+            self.write_term(terms, postings)?;
+        }
+        Ok(self.next < self.sorted.len())
     }
 
-    /// Appends what is left of `terms` and gives the rest.
-    pub fn finish(self, _terms: &mut Vec<u8>) -> FieldParts {
-        todo!()
+    /// Scatters the occurrences of as many terms as the budget allows, at least one.
+    fn order_next_terms(&mut self) {
+        let first = self.next;
+        let mut starts = Vec::new();
+        let (mut end, mut total) = (first, 0u64);
+        while end < self.sorted.len() {
+            let count = u64::from(self.inverter.counts[self.sorted[end] as usize]);
+            if end > first && total + count > PASS_OCCURRENCES {
+                break;
+            }
+            starts.push(total as usize);
+            total += count;
+            end += 1;
+        }
+        let occurrences = &mut self.pass.occurrences;
+        occurrences.clear();
+        occurrences.resize(total as usize, (0, 0));
+        let mut at = 0;
+        for &(doc, doc_end) in &self.inverter.docs {
+            let mut position = u32::MAX;
+            let mut step = 1;
+            for &token in &self.inverter.tokens[at..doc_end] {
+                if token & JUMP != 0 {
+                    step = token & !JUMP;
+                    continue;
+                }
+                position = position.wrapping_add(step);
+                step = 1;
+                let rank = (self.ranks[token as usize] as usize).wrapping_sub(first);
+                if let Some(slot) = starts.get_mut(rank) {
+                    occurrences[*slot] = (doc, position);
+                    *slot += 1;
+                }
+            }
+            at = doc_end;
+        }
+        (self.pass.end, self.pass.at) = (end, 0);
+    }
+
+    fn write_term(&mut self, terms: &mut Vec<u8>, postings: &mut Vec<u8>) -> Result<()> {
+        let ord = self.sorted[self.next];
+        let options = self.inverter.options;
+        let mut left = &self.pass.occurrences[self.pass.at..][..self.inverter.counts[ord as usize] as usize];
+        self.pass.at += left.len();
+        while let Some(&(doc, _)) = left.first() {
+            let count = left.iter().take_while(|occurrence| occurrence.0 == doc).count();
+            if options.freqs {
+                let norm = self.inverter.norms[doc as usize];
+                self.writer.add_doc(doc, count as u32, norm);
+            } else {
+                self.writer.add_doc(doc, 1, 0);
+            }
+            if options.positions {
+                left[..count].iter().for_each(|&(_, position)| self.writer.add_position(position, postings));
+            }
+            left = &left[count..];
+        }
+        if let Some(info) = self.writer.finish_term(postings) {
+            self.terms.push(self.inverter.table.term(ord), &info, terms)?;
+        }
+        self.next += 1;
+        Ok(())
+    }
+
+    /// Appends what is left of `terms` and gives the rest. All steps must be done.
+    pub fn finish(self, terms: &mut Vec<u8>) -> FieldParts {
+        debug_assert_eq!(self.next, self.sorted.len());
+        let totals = FieldTotals { doc_count: self.inverter.docs.len() as u64, ..FieldTotals::default() };
+        FieldParts {
+            term_index: self.terms.finish(totals, self.writer.len(), terms),
+            norms: self.inverter.options.freqs.then_some(self.inverter.norms),
+        }
     }
 }
 

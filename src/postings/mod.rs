@@ -31,12 +31,23 @@
 
 #![forbid(unsafe_code)]
 
+mod impacts;
 mod inverter;
 mod merge;
 pub mod norms;
+mod position_stream;
+mod positions;
+mod reader;
+mod skip;
+mod term_table;
+mod writer;
+
+pub use impacts::Impact;
 
 pub use inverter::{FieldParts, InvertedField, Inverter};
 pub use merge::{FieldMerger, MergeStep, Want, merge_norms};
+pub use reader::{Damage, END, Postings};
+pub use writer::MAX_DOCS;
 
 /// The data streams of an indexed field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,3 +59,6 @@ pub enum TextStream {
     /// One byte per document.
     Norms,
 }
+
+#[cfg(test)]
+mod tests;

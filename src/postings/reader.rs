@@ -1,0 +1,422 @@
+//! Reads the postings of one term: document after document, or straight to a target.
+//!
+//! Damaged bytes end the iteration and leave a [`DecodeError`] in the shared [`Damage`], so that hot loops carry no
+//! `Result`; whoever runs a scorer looks there at the end. No document at or above `max_doc` is ever given.
+
+use std::{cell::Cell, rc::Rc};
+
+use bytes::Bytes;
+
+use crate::{
+    codec::{
+        DecodeError, Reader,
+        bitpack::{self, BLOCK_LEN},
+        group_varint, pfor,
+    },
+    postings::{
+        impacts::{self, Impact},
+        positions::Positions,
+        skip::Skips,
+        writer::{BEFORE_FIRST, BIT_SET},
+    },
+    terms::{FieldOptions, TermInfo},
+};
+
+/// "No more documents": above every document.
+pub const END: u32 = u32::MAX;
+
+/// Where readers of one query leave the first damage they meet.
+#[derive(Debug, Clone, Default)]
+pub struct Damage(Rc<Cell<Option<DecodeError>>>);
+
+impl Damage {
+    /// Notes an error unless there is one already.
+    #[cold]
+    pub fn note(&self, error: DecodeError) {
+        if self.0.get().is_none() {
+            self.0.set(Some(error));
+        }
+    }
+
+    /// # Errors
+    /// The first damage noted.
+    pub fn check(&self) -> Result<(), DecodeError> {
+        self.0.get().map_or(Ok(()), Err)
+    }
+}
+
+/// An iterator over the documents of a term. Starts in front of the first one.
+#[derive(Debug)]
+pub struct Postings {
+    options: FieldOptions,
+    max_doc: u32,
+    doc_freq: u32,
+    /// Skip data and documents.
+    bytes: Bytes,
+    skips: Skips,
+    /// The block that `docs` holds, if any.
+    loaded: Option<u32>,
+    /// Documents of that block; [`END`] behind the last one of a tail.
+    docs: [u32; BLOCK_LEN],
+    freqs: [u32; BLOCK_LEN],
+    /// Where the frequencies of the block are, until they are decoded.
+    pending_freqs: Option<usize>,
+    at: usize,
+    len: usize,
+    doc: u32,
+    positions: Option<Positions>,
+    damage: Damage,
+}
+
+impl Postings {
+    /// Opens a term: `docs` are the bytes of [`TermInfo::docs_range`], `positions` those of
+    /// [`TermInfo::positions_range`] if they will be asked for.
+    pub fn open(
+        options: FieldOptions,
+        max_doc: u32,
+        info: &TermInfo,
+        docs: Bytes,
+        positions: Option<Bytes>,
+        damage: &Damage,
+    ) -> Self {
+        let mut postings = Self {
+            options,
+            max_doc,
+            doc_freq: info.doc_freq,
+            skips: Skips::default(),
+            loaded: None,
+            docs: [END; BLOCK_LEN],
+            freqs: [1; BLOCK_LEN],
+            pending_freqs: None,
+            at: 0,
+            len: 0,
+            doc: BEFORE_FIRST,
+            positions: positions.map(|bytes| Positions::new(bytes, info)),
+            damage: damage.clone(),
+            bytes: docs,
+        };
+        if let Some(doc) = info.singleton {
+            // A block of one, loaded already; `next` enters it.
+            postings.docs[0] = doc;
+            postings.freqs[0] = u32::try_from(info.total_term_freq).unwrap_or(u32::MAX);
+            postings.loaded = Some(0);
+            postings.len = 1;
+            postings.at = usize::MAX;
+            postings.skips = Skips::singleton(doc);
+            if doc >= max_doc {
+                postings.fail(DecodeError::Invalid { offset: 0, what: "document beyond the segment" });
+            }
+        } else {
+            match Skips::open(options, info, &postings.bytes) {
+                Ok(skips) => {
+                    if let Some(positions) = &mut postings.positions {
+                        positions.set_tail(skips.positions_tail());
+                    }
+                    postings.skips = skips;
+                }
+                Err(error) => postings.fail(error),
+            }
+        }
+        postings
+    }
+
+    #[cold]
+    fn fail(&mut self, error: DecodeError) {
+        self.damage.note(error);
+        self.skips = Skips::ended();
+        self.loaded = Some(0);
+        (self.at, self.len) = (0, 0);
+        self.doc = END;
+    }
+
+    /// Documents of the term.
+    pub fn doc_freq(&self) -> u32 {
+        self.doc_freq
+    }
+
+    /// The current document: [`END`] behind the last one, and also before the first call of [`Self::next`].
+    #[inline]
+    pub fn doc(&self) -> u32 {
+        self.doc
+    }
+
+    /// Goes to the next document.
+    #[allow(clippy::should_implement_trait, reason = "an iterator would have to be an Option of a struct")]
+    #[inline]
+    pub fn next(&mut self) -> u32 {
+        let next = self.at.wrapping_add(1);
+        if next < self.len {
+            self.at = next;
+            self.doc = self.docs[next];
+            return self.doc;
+        }
+        self.next_in_new_block()
+    }
+
+    fn next_in_new_block(&mut self) -> u32 {
+        match self.loaded {
+            Some(block) if block >= self.skips.last_block() => return self.end(),
+            // Skips may be ahead of the block that is decoded.
+            Some(block) if block == self.skips.block() => {
+                if let Err(error) = self.skips.next(&self.bytes) {
+                    self.fail(error);
+                    return END;
+                }
+            }
+            Some(_) | None => {}
+        }
+        self.load();
+        self.doc
+    }
+
+    fn end(&mut self) -> u32 {
+        self.at = self.len;
+        self.doc = END;
+        END
+    }
+
+    /// Decodes the block that skips stand on and enters its first document.
+    fn load(&mut self) {
+        match self.try_load() {
+            Ok(()) if self.len == 0 => {
+                self.end();
+            }
+            Ok(()) => self.doc = self.docs[0],
+            Err(error) => self.fail(error),
+        }
+    }
+
+    fn try_load(&mut self) -> Result<(), DecodeError> {
+        let block = self.skips.block();
+        let entry = self.skips.entry();
+        let base = entry.base;
+        let mut reader = Reader::at(&self.bytes, entry.docs.start);
+        self.loaded = Some(block);
+        self.at = 0;
+        self.pending_freqs = None;
+        if block < self.skips.num_full() {
+            let token = reader.u8()?;
+            if token < BIT_SET {
+                bitpack::unpack(reader.rest(), token, &mut self.docs)?;
+                reader.skip(bitpack::packed_len(token))?;
+                bitpack::prefix_sum(base, &mut self.docs);
+            } else {
+                let words = reader.bytes(usize::from(token - BIT_SET) * 8)?;
+                expand_bit_set(base, words, &mut self.docs)
+                    .ok_or_else(|| reader.invalid("bit set of another count"))?;
+            }
+            self.len = BLOCK_LEN;
+            let highest = self.docs.iter().fold(0, |highest, &doc| highest.max(doc));
+            if highest != entry.last_doc || highest >= self.max_doc {
+                return Err(reader.invalid("documents of a block do not end where its entry says"));
+            }
+            if self.options.freqs {
+                self.pending_freqs = Some(reader.offset());
+            }
+        } else {
+            self.len = self.doc_freq as usize % BLOCK_LEN;
+            let docs = &mut self.docs[..self.len];
+            group_varint::read(&mut reader, docs)?;
+            let mut last = base;
+            for (doc, freq) in docs.iter_mut().zip(&mut self.freqs) {
+                let mut gap = *doc;
+                if self.options.freqs {
+                    *freq = gap & 1;
+                    gap >>= 1;
+                }
+                last = last.wrapping_add(gap);
+                if last >= self.max_doc || gap == 0 {
+                    return Err(reader.invalid("document beyond the segment"));
+                }
+                *doc = last;
+            }
+            if self.options.freqs {
+                for freq in self.freqs[..self.len].iter_mut().filter(|freq| **freq == 0) {
+                    *freq = reader.vint()?.max(1);
+                }
+            }
+            self.docs[self.len..].fill(END);
+        }
+        if let Some(positions) = &mut self.positions {
+            positions.enter_block(block, entry.positions_at, entry.positions_ix);
+        }
+        Ok(())
+    }
+
+    /// Goes to the first document at or above `target`; stays where it is if it is there already.
+    #[inline]
+    pub fn advance(&mut self, target: u32) -> u32 {
+        // Before the first document `doc` is END as well, but nothing is loaded or `at` is in front.
+        if self.at < self.len {
+            if self.doc >= target {
+                return self.doc;
+            }
+            if self.docs[self.len - 1] >= target {
+                self.at = find_at_least(&self.docs, target);
+                self.doc = self.docs[self.at];
+                return self.doc;
+            }
+        }
+        self.advance_far(target)
+    }
+
+    fn advance_far(&mut self, target: u32) -> u32 {
+        if self.doc == END && self.loaded.is_some() && self.at != usize::MAX {
+            return END;
+        }
+        if let Err(error) = self.skips.seek(target, &self.bytes) {
+            self.fail(error);
+            return END;
+        }
+        if self.loaded != Some(self.skips.block()) {
+            self.load();
+            if self.doc >= target {
+                return self.doc;
+            }
+        }
+        if self.len == 0 || self.docs[self.len - 1] < target {
+            // Only the tail can end below a target that skips let through; a full block cannot.
+            return self.end();
+        }
+        self.at = find_at_least(&self.docs, target);
+        self.doc = self.docs[self.at];
+        self.doc
+    }
+
+    /// Occurrences in the current document; 1 where frequencies are not kept.
+    #[inline]
+    pub fn freq(&mut self) -> u32 {
+        if self.pending_freqs.is_some() {
+            self.load_freqs();
+        }
+        self.freqs[self.at & (BLOCK_LEN - 1)]
+    }
+
+    #[cold]
+    fn load_freqs(&mut self) {
+        let Some(offset) = self.pending_freqs.take() else { return };
+        match pfor::read(&mut Reader::at(&self.bytes, offset), &mut self.freqs) {
+            Ok(()) => self.freqs.iter_mut().for_each(|freq| *freq = freq.saturating_add(1)),
+            Err(error) => {
+                self.freqs.fill(1);
+                self.damage.note(error);
+            }
+        }
+    }
+
+    /// Positions in the current document, ascending, into `out`, which is cleared first. Without positions it stays
+    /// empty. Asked for once per document.
+    pub fn positions(&mut self, out: &mut Vec<u32>) {
+        out.clear();
+        self.freq();
+        let Some(positions) = &mut self.positions else { return };
+        if let Err(error) = positions.read(&self.freqs, self.at, out) {
+            self.damage.note(error);
+        }
+    }
+
+    /// The rest of the decoded block up to and without `end`: documents and frequencies from the current document on.
+    /// Goes behind them; empty at the end. Then [`Self::doc`] is the first document not given.
+    #[inline]
+    pub fn drain_block(&mut self, end: u32, mut each: impl FnMut(u32, u32)) {
+        if self.doc >= end {
+            return;
+        }
+        if self.pending_freqs.is_some() {
+            self.load_freqs();
+        }
+        let from = self.at;
+        let to = if self.docs[self.len - 1] < end { self.len } else { find_at_least(&self.docs, end) };
+        for (&doc, &freq) in self.docs[from..to].iter().zip(&self.freqs[from..to]) {
+            each(doc, freq);
+        }
+        if to < self.len {
+            self.at = to;
+            self.doc = self.docs[to];
+        } else {
+            self.at = self.len - 1;
+            self.next();
+        }
+    }
+
+    /// The documents alone, from the current one up to and without `end`.
+    #[inline]
+    pub fn drain_docs(&mut self, end: u32, mut each: impl FnMut(u32)) {
+        while self.doc < end {
+            let to = if self.docs[self.len - 1] < end { self.len } else { find_at_least(&self.docs, end) };
+            self.docs[self.at..to].iter().for_each(|&doc| each(doc));
+            if to < self.len {
+                self.at = to;
+                self.doc = self.docs[to];
+                return;
+            }
+            self.at = self.len - 1;
+            self.next();
+        }
+    }
+
+    /// Moves the view on blocks to the one that could hold `target`, without decoding anything, and gives its last
+    /// document: up to there [`Self::block_impacts`] hold. A tail, whose end is not known, answers `END - 1`.
+    /// From then on only documents at or above `target` can be reached.
+    #[inline]
+    pub fn shallow_advance(&mut self, target: u32) -> u32 {
+        if target > self.skips.entry().last_doc
+            && let Err(error) = self.skips.seek(target, &self.bytes)
+        {
+            self.fail(error);
+        }
+        self.skips.entry().last_doc.min(END - 1)
+    }
+
+    /// Which block [`Self::shallow_advance`] came to: its impacts need to be looked at once.
+    #[inline]
+    pub fn shallow_block(&self) -> u32 {
+        self.skips.block()
+    }
+
+    /// Impacts of the block under [`Self::shallow_advance`]; of the whole term for a tail. None at all means that
+    /// nothing is known.
+    pub fn block_impacts(&self, each: impl FnMut(Impact)) {
+        let range = self.skips.entry().impacts.clone();
+        let mut reader = Reader::new(self.bytes.get(range).unwrap_or_default());
+        if let Err(error) = impacts::for_each(&mut reader, each) {
+            self.damage.note(error);
+        }
+    }
+
+    /// Impacts of the whole term; none for one of less than 128 documents.
+    pub fn term_impacts(&self, each: impl FnMut(Impact)) {
+        let mut reader = Reader::new(self.bytes.get(self.skips.term_impacts()).unwrap_or_default());
+        if let Err(error) = impacts::for_each(&mut reader, each) {
+            self.damage.note(error);
+        }
+    }
+}
+
+/// First index whose document is at least `target`, given that the last one is. Seven steps without branches.
+#[inline]
+fn find_at_least(docs: &[u32; BLOCK_LEN], target: u32) -> usize {
+    let mut low = 0;
+    let mut half = BLOCK_LEN / 2;
+    while half > 0 {
+        low += usize::from(docs[(low + half - 1) & (BLOCK_LEN - 1)] < target) * half;
+        half /= 2;
+    }
+    low.min(BLOCK_LEN - 1)
+}
+
+/// Documents of a bit set whose bit 0 is `base + 1`; `None` if there are not exactly 128.
+fn expand_bit_set(base: u32, words: &[u8], docs: &mut [u32; BLOCK_LEN]) -> Option<()> {
+    let mut filled = 0;
+    let mut first = base.wrapping_add(1);
+    for word in words.as_chunks::<8>().0 {
+        let mut word = u64::from_le_bytes(*word);
+        while word != 0 {
+            *docs.get_mut(filled)? = first.wrapping_add(word.trailing_zeros());
+            filled += 1;
+            word &= word - 1;
+        }
+        first = first.wrapping_add(64);
+    }
+    (filled == BLOCK_LEN).then_some(())
+}
