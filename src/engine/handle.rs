@@ -236,7 +236,8 @@ impl<S: Storage> Index<S> {
             Err(error) if error.kind() == ErrorKind::NotFound && current.generation() == 0 => return Ok(false),
             newest => newest?,
         };
-        let is_newer = newest.generation() > current.generation() || newest.base_generation() != current.base_generation();
+        let is_newer =
+            newest.generation() > current.generation() || newest.base_generation() != current.base_generation();
         if is_newer && guard.is_none() {
             *self.0.snapshot() = Arc::new(newest);
         }
@@ -372,9 +373,7 @@ async fn load_newest<S: Storage>(
             return Ok(previous.clone());
         }
         match opener.load(commit, found.base.as_ref(), previous).await {
-            Err(error)
-                if error.kind() == ErrorKind::NotFound && attempt < OPEN_TRIES && seen != Some(generation) =>
-            {
+            Err(error) if error.kind() == ErrorKind::NotFound && attempt < OPEN_TRIES && seen != Some(generation) => {
                 seen = Some(generation);
             }
             loaded => return loaded,

@@ -124,7 +124,8 @@ fn pick(
         if matches!(goal, Goal::Policy) {
             return Ok(Vec::new());
         }
-        let what = format!("the smallest merge needs {} bytes of memory, the budget is {memory_bytes}", needed(&picked));
+        let what =
+            format!("the smallest merge needs {} bytes of memory, the budget is {memory_bytes}", needed(&picked));
         return Err(Error::new(ErrorKind::OverBudget, what));
     }
     Ok(picked.into_iter().map(|ix| candidates[ix].0).collect())

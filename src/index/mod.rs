@@ -4,6 +4,7 @@
 //! of one commit; the single writer adds segments and overlays and publishes them by replacing one slot.
 #![forbid(unsafe_code)]
 
+mod check;
 mod gc;
 pub mod get;
 pub mod lookup;
@@ -15,6 +16,7 @@ mod snapshot;
 mod tombstones;
 mod writer;
 
+pub use check::check;
 pub use opener::{Found, Opener};
 pub use report::{AddReport, CheckReport, CommitInfo, MergeReport, OnProgress, Phase, Problem, Progress, no_progress};
 pub use slot::{BaseRef, Commit, DroppedFile, SegmentEntry, SegmentHome, Slots, tombstones_file_name};

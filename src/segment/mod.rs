@@ -25,7 +25,7 @@ pub use spill::Spill;
 pub(crate) use toc::tests::sample as sample_toc;
 pub use toc::{ALIGNMENT, CHUNK_LEN, FORMAT_VERSION, HEADER_LEN, Section, Toc};
 pub use verified::{ChunkTable, VerifiedFile};
-pub use writer::SegmentFileWriter;
+pub use writer::{SegmentFileWriter, segment_header, toc_tail};
 
 #[cfg(test)]
 mod tests;

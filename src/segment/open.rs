@@ -106,6 +106,18 @@ impl<F: File> OpenSegment<SearchFile<F>> {
     }
 }
 
+impl<F: File> OpenSegment<VerifiedFile<F>> {
+    /// Opens a segment past the cache, for a verification.
+    ///
+    /// # Errors
+    /// As for [`OpenSegment::open`].
+    pub async fn open_raw(file: F, toc: Toc) -> Result<Self> {
+        let reader = SegmentReader::open(file, toc).await?;
+        let parts = Arc::new(SegmentParts::parse(&reader)?);
+        Ok(Self { reader, parts })
+    }
+}
+
 impl<F: File> OpenSegment<F> {
     /// The same segment through a raw handle, past the cache: for a merge or a verification.
     pub fn with_raw<G: File>(&self, file: G) -> OpenSegment<VerifiedFile<G>> {

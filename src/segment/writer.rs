@@ -21,12 +21,20 @@ use crate::{
 pub(crate) const APPEND_LEN: usize = 256 << 10;
 
 /// Header of the file of segment `id`.
-pub(super) fn header(id: SegmentId) -> Vec<u8> {
+pub fn segment_header(id: SegmentId) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
     out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
     out.extend_from_slice(&id.0);
     seal(&mut out, 0);
     out
+}
+
+/// Appends the end of a segment file: copy of the table of contents and trailer.
+pub fn toc_tail(toc: &Toc, out: &mut Vec<u8>) {
+    let table_offset = toc.file_len - TRAILER_LEN - Toc::encoded_len(toc.sections.len());
+    toc.write(out);
+    out.extend_from_slice(&table_offset.to_le_bytes());
+    out.extend_from_slice(&TRAILER_MAGIC);
 }
 
 /// CRC32C of each [`CHUNK_LEN`] bytes of what passes.
@@ -97,7 +105,7 @@ impl<W: Writer> SegmentFileWriter<W> {
             sections: Vec::new(),
             pinned: Vec::new(),
         };
-        this.put(&header(id));
+        this.put(&segment_header(id));
         Ok(this)
     }
 
@@ -261,9 +269,7 @@ impl<W: Writer> SegmentFileWriter<W> {
             sections: std::mem::take(&mut self.sections),
         };
         let mut tail = Vec::new();
-        toc.write(&mut tail);
-        tail.extend_from_slice(&table_offset.to_le_bytes());
-        tail.extend_from_slice(&TRAILER_MAGIC);
+        toc_tail(&toc, &mut tail);
         self.put(&tail);
         self.flush().await?;
         let written = self.writer.finish().await?;

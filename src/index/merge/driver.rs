@@ -284,7 +284,7 @@ impl<S: Storage, F: File> Merge<'_, S, F> {
         out.begin(SectionKind::Postings, field);
         loop {
             let step = merger.step(&mut terms, &mut postings)?;
-            self.account(terms.capacity() + postings.capacity() + out.memory_bytes());
+            self.account(merger.memory_bytes() + terms.capacity() + postings.capacity() + out.memory_bytes());
             out.append(&mut postings).await?;
             spill.append(&mut terms).await?;
             match step {
