@@ -120,11 +120,12 @@ impl DictionaryIndex {
         if num_blocks > reader.left() / 2 {
             return Err(reader.bad("too few bytes for the dictionary"));
         }
-        let (mut separators, mut offsets, mut offset) = (Vec::with_capacity(num_blocks), vec![0], 0u64);
+        let mut separators: Vec<Box<[u8]>> = Vec::with_capacity(num_blocks);
+        let (mut offsets, mut offset) = (vec![0], 0u64);
         for _ in 0..num_blocks {
             let separator = reader.blob().ok_or_else(|| reader.bad("a separator is cut short"))?;
             let len = reader.varint().ok_or_else(|| reader.bad("a dictionary block has no length"))?;
-            if separators.last().is_some_and(|last: &Box<[u8]>| last.as_ref() >= separator) {
+            if separators.last().is_some_and(|last| **last >= *separator) {
                 return Err(reader.bad("separators out of order"));
             }
             separators.push(separator.into());

@@ -3,10 +3,21 @@
 //! A search goes through a snapshot in waves: all ranges of all segments that are known to be needed go out
 //! together, everything between two waves is computation on bytes at hand.
 
+mod ask;
+mod batch;
+mod columns;
+mod facets;
 mod filter;
+mod flow;
 mod fusion;
+mod hits;
+mod pace;
 mod snippet;
+mod sort;
+mod words;
 
+pub use ask::MAX_LIMIT;
 pub use filter::{Filter, KeywordTest, Leaf};
+pub use flow::search;
 pub use fusion::{Fused, Fusion, Legs, Place, RRF_K};
 pub use snippet::{SNIPPET_CHARS, highlight, to_utf16};

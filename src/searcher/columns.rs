@@ -1,0 +1,188 @@
+//! Columns of one search: which blocks filters, sort and facets need, and what they say.
+
+#![forbid(unsafe_code)]
+
+use std::{collections::HashMap, sync::Arc};
+
+use bytes::Bytes;
+
+use super::{
+    batch::{Batch, Fetched, Slot},
+    filter::{Filter, Leaf, dictionary_blocks, keyword_ranges},
+    pace::Pace,
+};
+use crate::{
+    bitset::BitSet,
+    columns::{ColumnMeta, DecodedBlock, DictionaryBlock, FilterPlan},
+    error::{Error, Result},
+    ids::{DocOrd, FieldOrd},
+    index::SnapshotSegment,
+    segment::SectionKind,
+    storage::File,
+};
+
+/// Packed bytes of the column blocks of one segment that were read, by field and block.
+#[derive(Debug, Default)]
+pub(super) struct SegmentColumns {
+    blocks: HashMap<(FieldOrd, u32), Slot>,
+    bytes: HashMap<(FieldOrd, u32), Bytes>,
+}
+
+impl SegmentColumns {
+    /// Asks for one block, unless it was asked for before or has no bytes.
+    pub fn want(&mut self, batch: &mut Batch, segment: usize, field: FieldOrd, column: &ColumnMeta, block: u32) {
+        let range = column.block_range(block);
+        if range.is_empty() || self.bytes.contains_key(&(field, block)) {
+            return;
+        }
+        let slot = self.blocks.entry((field, block));
+        slot.or_insert_with(|| batch.push(segment, SectionKind::Column, field, range));
+    }
+
+    /// Asks for all blocks that have values.
+    pub fn want_all(&mut self, batch: &mut Batch, segment: usize, field: FieldOrd, column: &ColumnMeta) {
+        (0..column.blocks().len() as u32).for_each(|block| self.want(batch, segment, field, column, block));
+    }
+
+    /// Takes what was read.
+    pub fn take(&mut self, fetched: &Fetched) -> Result<()> {
+        for (key, slot) in self.blocks.drain() {
+            self.bytes.insert(key, fetched.get(slot)?.clone());
+        }
+        Ok(())
+    }
+
+    /// Decodes one block that was read.
+    pub fn decode(&self, field: FieldOrd, column: &ColumnMeta, block: u32) -> Result<DecodedBlock> {
+        let bytes = self.bytes.get(&(field, block)).map(Bytes::as_ref).unwrap_or_default();
+        column.decode(block, bytes).map_err(|error| Error::from(error).at(format!("field {}", field.0)))
+    }
+}
+
+/// The filter of one segment under way.
+#[derive(Debug)]
+pub(super) struct SegmentFilterWork {
+    leaves: Vec<LeafWork>,
+}
+
+#[derive(Debug)]
+enum LeafWork {
+    /// Nothing more to read: the documents.
+    Done(BitSet),
+    /// Keywords to look up first.
+    Lookup { field: FieldOrd, column: Arc<ColumnMeta>, blocks: Vec<(u32, Option<Slot>)> },
+    /// Value blocks to look at.
+    Scan { field: FieldOrd, column: Arc<ColumnMeta>, plan: FilterPlan },
+}
+
+impl SegmentFilterWork {
+    /// Plans a filter over one segment. `ids` are the documents found for each [`Leaf::Ids`], filled in later
+    /// with [`Self::set_ids`].
+    pub fn new<F: File>(
+        filter: &Filter,
+        segment: &SnapshotSegment<F>,
+        segment_ix: usize,
+        columns: &mut SegmentColumns,
+        batch: &mut Batch,
+    ) -> Self {
+        let max_doc = segment.segment.max_doc();
+        let leaves = filter.leaves().iter().map(|leaf| match leaf {
+            Leaf::Ids(_) => LeafWork::Done(BitSet::new(max_doc)),
+            Leaf::Values { field, ranges } => match segment.segment.column(*field) {
+                None => LeafWork::Done(BitSet::new(max_doc)),
+                Some(column) => {
+                    let plan = FilterPlan::new(column, ranges.clone());
+                    plan.blocks().iter().for_each(|&block| columns.want(batch, segment_ix, *field, column, block));
+                    LeafWork::Scan { field: *field, column: column.clone(), plan }
+                }
+            },
+            Leaf::Keywords { field, tests } => match segment.segment.column(*field) {
+                None => LeafWork::Done(BitSet::new(max_doc)),
+                Some(column) => {
+                    let Some(dictionary) = column.dictionary() else { return LeafWork::Done(BitSet::new(max_doc)) };
+                    let blocks = dictionary_blocks(tests, dictionary).into_iter().map(|block| {
+                        let read = (!dictionary.is_inline()).then(|| {
+                            batch.push(segment_ix, SectionKind::Column, *field, dictionary.block_range(block))
+                        });
+                        (block, read)
+                    });
+                    LeafWork::Lookup { field: *field, column: column.clone(), blocks: blocks.collect() }
+                }
+            },
+        });
+        Self { leaves: leaves.collect() }
+    }
+
+    /// Fills in the documents of an id condition.
+    pub fn set_ids(&mut self, leaf: usize, docs: impl IntoIterator<Item = DocOrd>) {
+        if let Some(LeafWork::Done(set)) = self.leaves.get_mut(leaf) {
+            let len = set.len();
+            docs.into_iter().filter(|doc| doc.0 < len).for_each(|doc| {
+                set.insert(doc.0);
+            });
+        }
+    }
+
+    /// After the first wave: keywords become ordinals, and their blocks are asked for.
+    pub fn resolve(
+        &mut self,
+        filter: &Filter,
+        segment_ix: usize,
+        fetched: &Fetched,
+        columns: &mut SegmentColumns,
+        batch: &mut Batch,
+    ) -> Result<()> {
+        for (leaf, work) in filter.leaves().iter().zip(&mut self.leaves) {
+            let (Leaf::Keywords { tests, .. }, LeafWork::Lookup { field, column, blocks }) = (leaf, &*work) else {
+                continue;
+            };
+            let (field, column) = (*field, column.clone());
+            let Some(dictionary) = column.dictionary() else { continue };
+            let mut decoded: Vec<DictionaryBlock> = Vec::with_capacity(blocks.len());
+            for &(block, slot) in blocks {
+                let bytes = match slot {
+                    Some(slot) => fetched.get(slot)?.as_ref(),
+                    None => dictionary.inline_block(block).unwrap_or_default(),
+                };
+                let found = dictionary.decode(block, bytes);
+                decoded.push(found.map_err(|error| Error::from(error).at(format!("field {}", field.0)))?);
+            }
+            let plan = FilterPlan::new(&column, keyword_ranges(tests, dictionary, &decoded));
+            plan.blocks().iter().for_each(|&block| columns.want(batch, segment_ix, field, &column, block));
+            *work = LeafWork::Scan { field, column, plan };
+        }
+        Ok(())
+    }
+
+    /// After the last wave: the documents that match.
+    pub async fn finish(
+        self,
+        filter: &Filter,
+        max_doc: u32,
+        columns: &SegmentColumns,
+        pace: &mut Pace<'_>,
+    ) -> Result<BitSet> {
+        let mut sets = Vec::with_capacity(self.leaves.len());
+        for work in self.leaves {
+            sets.push(match work {
+                LeafWork::Done(set) => set,
+                LeafWork::Lookup { .. } => BitSet::new(max_doc),
+                LeafWork::Scan { field, column, mut plan } => {
+                    for block in plan.blocks().to_vec() {
+                        plan.apply(&columns.decode(field, &column, block)?);
+                        pace.step().await?;
+                    }
+                    let mut set = plan.finish();
+                    if set.len() != max_doc {
+                        set = set.iter().filter(|&doc| doc < max_doc).fold(BitSet::new(max_doc), |mut set, doc| {
+                            set.insert(doc);
+                            set
+                        });
+                    }
+                    set
+                }
+            });
+        }
+        Ok(filter.combine(&sets, max_doc))
+    }
+}

@@ -1,0 +1,686 @@
+//! The way of one search through a snapshot.
+//!
+//! ```text
+//! wave 1   term blocks, dictionary blocks of filter keywords, ids; columns of number filters, sort and facets
+//! wave 2   postings and norms; columns of keyword filters; vectors of a "like" document
+//!          (prefixes may take further ones)
+//! vectors  the flat scan reads its windows in rounds of its own
+//! sort     with keyword keys over several segments: the keywords of the candidates
+//! wave 3   stored documents of the hits, keywords of the facets
+//! ```
+
+#![forbid(unsafe_code)]
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use futures_util::future::{try_join, try_join_all};
+
+use super::{
+    ask::{Ask, VectorAsk, VectorSource},
+    batch::{Batch, Fetched, Slot},
+    columns::{SegmentColumns, SegmentFilterWork},
+    facets::FacetWork,
+    filter::{Filter, Leaf},
+    fusion::{Fused, Fusion},
+    hits,
+    pace::Pace,
+    sort::{self, SortedDoc},
+    words::Words,
+};
+use crate::{
+    bitset::BitSet,
+    columns::{ColumnKind, ColumnMeta},
+    error::{Error, ErrorKind, Result},
+    gpu::{self, FlatRequest, GpuHost, SegmentRows},
+    ids::{DocAddress, DocId, DocOrd, FieldOrd, SegmentOrd},
+    index::{Snapshot, SnapshotSegment, lookup},
+    platform::{self, Cancel},
+    postings::TextStream,
+    query::{
+        FieldText, Plan, SegmentFilter, SegmentText,
+        request::{Explanation, GpuMode, SearchRequest, SearchResponse, SearchStats},
+    },
+    schema::{FieldKind, Schema},
+    segment::{SearchFile, SectionKind},
+    storage::{File, IoTrace},
+    topk::{Scored, TopK},
+    vectors::VectorOrd,
+};
+
+/// One document on its way into the answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ranked {
+    pub address: DocAddress,
+    pub score: f64,
+    pub text: Option<f32>,
+    pub vector: Option<f32>,
+    pub fused: Option<Fused>,
+}
+
+/// Score of a document of a search without query and vector: as a query for all documents gives.
+const MATCH_ALL_SCORE: f64 = 1.0;
+
+/// Answers `request` over `snapshot`.
+///
+/// Waves of requests: three for text, filters, sort and facets where nothing is resident; a vector search adds its
+/// scan, a prefix or a keyword sort over several segments one more.
+///
+/// # Errors
+/// `invalid_argument` naming the field or option; `not_found` for a `like` document; `no_gpu`; `aborted`;
+/// `corrupt`, and storage's own.
+pub async fn search<F: File>(
+    snapshot: &Snapshot<SearchFile<F>>,
+    gpu: &GpuHost,
+    request: &SearchRequest,
+    cancel: &Cancel,
+) -> Result<SearchResponse> {
+    let started = platform::now_millis();
+    let schema = Arc::clone(snapshot.schema());
+    let ask = Ask::new(request, &schema)?;
+    let trace = Arc::new(IoTrace::new());
+    let snapshot = snapshot.traced(&trace);
+    let search = Search { ask: &ask, schema: &schema, segments: snapshot.segments(), trace: &trace, cancel };
+    let mut response = search.run(gpu, request).await?;
+    let counts = trace.counts();
+    response.stats.requests = counts.requests;
+    response.stats.bytes = counts.bytes;
+    response.stats.waves = counts.waves as u32;
+    response.stats.cache_hits = counts.cache_hits;
+    response.stats.cache_misses = counts.cache_misses;
+    response.took = platform::now_millis() - started;
+    Ok(response)
+}
+
+pub(super) struct Search<'a, F: File> {
+    pub ask: &'a Ask,
+    pub schema: &'a Schema,
+    pub segments: &'a [SnapshotSegment<SearchFile<F>>],
+    pub trace: &'a IoTrace,
+    pub cancel: &'a Cancel,
+}
+
+/// What the first waves brought.
+struct Gathered {
+    plan: Option<Plan>,
+    columns: Vec<SegmentColumns>,
+    /// Per segment: which documents may be returned.
+    filters: Vec<SegmentFilter>,
+    /// Query vectors.
+    vectors: Vec<Vec<f32>>,
+}
+
+/// The ranking of a vector leg.
+#[derive(Default)]
+struct VectorLeg {
+    ranking: Vec<(DocAddress, f32)>,
+    num_matched: u64,
+    num_scored: u64,
+    compute: String,
+}
+
+impl<F: File> Search<'_, F> {
+    async fn run(&self, gpu: &GpuHost, request: &SearchRequest) -> Result<SearchResponse> {
+        let mut pace = Pace::new(self.cancel);
+        let gathered = self.gather(&mut pace).await?;
+        let Gathered { plan, columns, filters, vectors } = &gathered;
+        let leg = match &self.ask.vector {
+            Some(vector) => self.nearest(gpu, vector, vectors, filters, request.gpu).await?,
+            None => VectorLeg::default(),
+        };
+        let sets = self.matching_sets(plan.as_ref(), filters, &leg, &mut pace).await?;
+        let (ranking, fusion) = self.rank(plan.as_ref(), filters, &leg)?;
+        pace.step().await?;
+        let total = self.total(plan.as_ref(), filters, sets.as_deref(), &leg, fusion.as_ref())?;
+        let mut page = if self.ask.sort.is_empty() {
+            self.page(ranking, sets.as_deref())
+        } else {
+            self.sorted_page(ranking, sets.as_deref(), columns, &mut pace).await?
+        };
+        self.fill_text_scores(&mut page, plan.as_ref(), filters)?;
+        let mut facets = Vec::new();
+        for ask in &self.ask.facets {
+            let mut facet = FacetWork::new(ask.clone());
+            for (ix, segment) in self.segments.iter().enumerate() {
+                if let (Some(column), Some(sets)) = (segment.segment.column(ask.field), &sets) {
+                    facet.count(ix, column, &columns[ix], &sets[ix], &mut pace).await?;
+                }
+            }
+            facets.push(facet);
+        }
+        let mut words = Words::default();
+        let mut batch = Batch::default();
+        facets.iter_mut().for_each(|facet| facet.want_words(&mut words, &mut batch));
+        let stored = hits::want_documents(self, &page, &mut batch)?;
+        let fetched = self.read(&batch).await?;
+        let facets = facets.into_iter().map(|facet| facet.finish(&mut words, &fetched)).collect::<Result<_>>()?;
+        let explain = |one: &Ranked| self.explain(one, plan.as_ref(), filters, fusion.as_ref());
+        let hits = hits::build(self, request, &page, &stored, &fetched, explain)?;
+        let mut ignored = self.ask.ignored.clone();
+        ignored.extend(plan.iter().flat_map(|plan| plan.notes().iter().cloned()));
+        let stats = SearchStats {
+            segments: self.segments.len() as u32,
+            vectors_scored: leg.num_scored,
+            compute: leg.compute,
+            ..SearchStats::default()
+        };
+        Ok(SearchResponse { hits, total, facets, took: 0.0, ignored, stats })
+    }
+
+    /// One wave.
+    async fn read(&self, batch: &Batch) -> Result<Fetched> {
+        self.cancel.check()?;
+        let fetched = self.trace.wave(batch.read(self.segments)).await?;
+        self.cancel.check()?;
+        Ok(fetched)
+    }
+
+    fn text_plan(&self) -> Option<Plan> {
+        let query = self.ask.query.as_ref().filter(|_| self.ask.legs.text)?;
+        let segments = self.segments.iter().map(|segment| {
+            let fields = self.schema.fields().filter_map(|(ord, field)| {
+                let has_norms = matches!(field.kind, FieldKind::Text(_));
+                let is_searched = has_norms || field.kind == FieldKind::Keyword;
+                let index = segment.segment.terms(ord).filter(|_| is_searched)?.clone();
+                Some((ord, FieldText { index, terms: None, postings: None, norms: None, has_norms }))
+            });
+            Arc::new(SegmentText { max_doc: segment.segment.max_doc(), fields: fields.collect::<BTreeMap<_, _>>() })
+        });
+        Some(Plan::new(query, segments.collect()))
+    }
+
+    /// Everything up to the scoring: text plan fed, columns read, filters evaluated, query vectors at hand.
+    async fn gather(&self, pace: &mut Pace<'_>) -> Result<Gathered> {
+        let mut plan = self.text_plan();
+        let mut columns: Vec<SegmentColumns> = self.segments.iter().map(|_| SegmentColumns::default()).collect();
+        let mut batch = Batch::default();
+        let text = want_text(plan.as_ref(), &mut batch);
+        let mut works = Vec::new();
+        if let Some(filter) = &self.ask.filter {
+            for (ix, segment) in self.segments.iter().enumerate() {
+                works.push(SegmentFilterWork::new(filter, segment, ix, &mut columns[ix], &mut batch));
+            }
+        }
+        let sorted = self.ask.sort.iter().filter_map(|key| key.column).map(|(field, _)| field);
+        for field in sorted.chain(self.ask.facets.iter().map(|facet| facet.field)) {
+            for (ix, segment) in self.segments.iter().enumerate() {
+                if let Some(column) = segment.segment.column(field) {
+                    columns[ix].want_all(&mut batch, ix, field, column);
+                }
+            }
+        }
+        let ids = self.wanted_ids();
+        self.cancel.check()?;
+        let wave = try_join(batch.read(self.segments), self.find_ids(&ids));
+        let (fetched, found) = self.trace.wave(wave).await?;
+        self.cancel.check()?;
+
+        // Second wave.
+        for one in &mut columns {
+            one.take(&fetched)?;
+        }
+        feed_text(plan.as_mut(), &text, &fetched)?;
+        let mut batch = Batch::default();
+        let mut text = want_text(plan.as_ref(), &mut batch);
+        if let Some(filter) = &self.ask.filter {
+            for (ix, work) in works.iter_mut().enumerate() {
+                work.resolve(filter, ix, &fetched, &mut columns[ix], &mut batch)?;
+                set_ids(work, filter, &ids, &found[ix]);
+            }
+        }
+        let like = self.like_document(&ids, &found)?;
+        let like_rows = match (&self.ask.vector, like) {
+            (Some(vector), Some(address)) => Some(self.want_vectors(vector, address, &mut batch)?),
+            _ => None,
+        };
+        let mut fetched = if batch.is_empty() { Fetched::default() } else { self.read(&batch).await? };
+        for one in &mut columns {
+            one.take(&fetched)?;
+        }
+        let vectors = match (&self.ask.vector, like_rows) {
+            (Some(VectorAsk { source: VectorSource::Value(value), .. }), _) => vec![value.clone()],
+            (Some(vector), Some((address, slot))) => self.like_vectors(vector, address, fetched.get(slot)?)?,
+            _ => Vec::new(),
+        };
+        loop {
+            feed_text(plan.as_mut(), &text, &fetched)?;
+            let mut batch = Batch::default();
+            text = want_text(plan.as_ref(), &mut batch);
+            if batch.is_empty() {
+                break;
+            }
+            fetched = self.read(&batch).await?;
+        }
+
+        let mut filters = Vec::with_capacity(self.segments.len());
+        let mut works = works.into_iter();
+        for (ix, segment) in self.segments.iter().enumerate() {
+            let max_doc = segment.segment.max_doc();
+            let mut accept = match (&self.ask.filter, works.next()) {
+                (Some(filter), Some(work)) => Some(work.finish(filter, max_doc, &columns[ix], pace).await?),
+                _ => None,
+            };
+            if let (Some(accept), Some(live)) = (&mut accept, &segment.live) {
+                accept.and(live);
+            }
+            if let Some(address) = like.filter(|address| address.segment.0 as usize == ix) {
+                let live = segment.live.as_deref();
+                let set = accept.get_or_insert_with(|| live.cloned().unwrap_or_else(|| BitSet::full(max_doc)));
+                set.remove(address.doc.0);
+            }
+            let live = accept.map(Arc::new).or_else(|| segment.live.clone());
+            filters.push(SegmentFilter { live, filter: None, sets: Vec::new() });
+        }
+        Ok(Gathered { plan, columns, filters, vectors })
+    }
+
+    /// Ids that the filter and a `like` clause name, ascending by term, each once.
+    fn wanted_ids(&self) -> Vec<DocId> {
+        let leaves = self.ask.filter.iter().flat_map(|filter| filter.leaves());
+        let mut ids: Vec<DocId> = leaves
+            .filter_map(|leaf| if let Leaf::Ids(ids) = leaf { Some(ids.clone()) } else { None })
+            .flatten()
+            .collect();
+        if let Some(VectorAsk { source: VectorSource::Like(id), .. }) = &self.ask.vector {
+            ids.push(id.clone());
+        }
+        ids.sort_by_cached_key(DocId::to_term);
+        ids.dedup();
+        ids
+    }
+
+    /// Per segment: positions in `ids` and documents that carry them, live ones.
+    async fn find_ids(&self, ids: &[DocId]) -> Result<Vec<Vec<(usize, DocOrd)>>> {
+        let terms: Vec<Vec<u8>> = ids.iter().map(DocId::to_term).collect();
+        let terms = &terms;
+        try_join_all(self.segments.iter().map(|segment| async move {
+            if terms.is_empty() {
+                return Ok(Vec::new());
+            }
+            let mut found = lookup::find_docs(&segment.segment, terms).await?;
+            found.retain(|(_, doc)| segment.live.as_ref().is_none_or(|live| live.contains(doc.0)));
+            Ok(found)
+        }))
+        .await
+    }
+
+    fn like_document(&self, ids: &[DocId], found: &[Vec<(usize, DocOrd)>]) -> Result<Option<DocAddress>> {
+        let Some(VectorAsk { source: VectorSource::Like(id), .. }) = &self.ask.vector else { return Ok(None) };
+        let at = ids.iter().position(|one| one == id);
+        let address = found.iter().enumerate().find_map(|(segment, docs)| {
+            let &(_, doc) = docs.iter().find(|(ix, _)| Some(*ix) == at)?;
+            Some(DocAddress { segment: SegmentOrd(segment as u32), doc })
+        });
+        address.map(Some).ok_or_else(|| Error::new(ErrorKind::NotFound, format!("vector like {id}: no such document")))
+    }
+
+    fn want_vectors(&self, vector: &VectorAsk, address: DocAddress, batch: &mut Batch) -> Result<(DocAddress, Slot)> {
+        let ix = address.segment.0 as usize;
+        let window = self.segments[ix].segment.vectors(vector.field).and_then(|reader| reader.window_of(address.doc));
+        let missing = || {
+            let what = format!("vector field {:?}: the document to be like has no vector", vector.name);
+            Error::new(ErrorKind::NotFound, what)
+        };
+        let window = window.ok_or_else(missing)?;
+        Ok((address, batch.push(ix, SectionKind::Vectors, vector.field, window.bytes)))
+    }
+
+    fn like_vectors(&self, vector: &VectorAsk, address: DocAddress, bytes: &[u8]) -> Result<Vec<Vec<f32>>> {
+        let segment = &self.segments[address.segment.0 as usize].segment;
+        let Some(reader) = segment.vectors(vector.field) else { return Ok(Vec::new()) };
+        let Some(window) = reader.window_of(address.doc) else { return Ok(Vec::new()) };
+        let rows = window.ords.clone().map(|ord| reader.vector(&window, bytes, VectorOrd(ord)));
+        let what = || format!("vectors of field {:?} in segment {}", vector.name, segment.id());
+        rows.collect::<Result<_, _>>().map_err(|error| Error::corrupt(what(), error))
+    }
+
+    /// The vector leg: the best `k` documents, by the best pair where document or query have several vectors.
+    async fn nearest(
+        &self,
+        gpu: &GpuHost,
+        vector: &VectorAsk,
+        queries: &[Vec<f32>],
+        filters: &[SegmentFilter],
+        mode: GpuMode,
+    ) -> Result<VectorLeg> {
+        let rows = self.segments.iter().zip(filters).enumerate().filter_map(|(ix, (segment, filter))| {
+            let reader = segment.segment.vectors(vector.field)?;
+            let section = segment.segment.reader().section(SectionKind::Vectors, vector.field)?;
+            Some(SegmentRows {
+                segment: SegmentOrd(ix as u32),
+                reader,
+                file: segment.segment.reader().file(),
+                offset: section.offset,
+                accept: filter.live.as_deref(),
+            })
+        });
+        let rows: Vec<_> = rows.collect();
+        let mode = match mode {
+            GpuMode::Auto => gpu::Mode::Auto,
+            GpuMode::Off => gpu::Mode::Off,
+            GpuMode::Required => gpu::Mode::Required,
+        };
+        let request = FlatRequest { queries: queries.to_vec(), k: vector.k, mode };
+        let answer = gpu::search_flat(gpu, &rows, &request, self.cancel).await?;
+        let mut best: HashMap<DocAddress, f32> = HashMap::new();
+        let several = answer.hits.len() > 1;
+        let mut ranking: Vec<Scored<DocAddress>> = Vec::new();
+        for hits in answer.hits {
+            if !several {
+                ranking = hits;
+                break;
+            }
+            for hit in hits {
+                let score = best.entry(hit.ord).or_insert(hit.score);
+                *score = score.max(hit.score);
+            }
+        }
+        if several {
+            let mut top = TopK::new(vector.k);
+            best.into_iter().for_each(|(address, score)| {
+                top.push(score, address);
+            });
+            ranking = top.into_sorted_vec();
+        }
+        Ok(VectorLeg {
+            ranking: ranking.into_iter().map(|hit| (hit.ord, hit.score)).collect(),
+            num_matched: answer.num_matched,
+            num_scored: answer.num_scored,
+            compute: answer.compute,
+        })
+    }
+
+    /// Per segment, the documents that facets and sorting look at; `None` where nothing needs them.
+    async fn matching_sets(
+        &self,
+        plan: Option<&Plan>,
+        filters: &[SegmentFilter],
+        leg: &VectorLeg,
+        pace: &mut Pace<'_>,
+    ) -> Result<Option<Vec<BitSet>>> {
+        let legs = self.ask.legs;
+        let is_sorted = !self.ask.sort.is_empty() && !legs.vector;
+        if self.ask.facets.is_empty() && !is_sorted && (legs.text || legs.vector) {
+            return Ok(None);
+        }
+        let mut sets = Vec::with_capacity(self.segments.len());
+        for (ix, (segment, filter)) in self.segments.iter().zip(filters).enumerate() {
+            let max_doc = segment.segment.max_doc();
+            let accepted = || filter.live.as_deref().cloned().unwrap_or_else(|| BitSet::full(max_doc));
+            let set = match plan {
+                Some(plan) => {
+                    let mut set = plan.matches(ix, filter)?;
+                    let hits = leg.ranking.iter().filter(|(address, _)| address.segment.0 as usize == ix);
+                    hits.for_each(|(address, _)| {
+                        set.insert(address.doc.0);
+                    });
+                    set
+                }
+                None if legs.vector => {
+                    let mut with_vector = BitSet::new(max_doc);
+                    let reader = self.ask.vector.as_ref().and_then(|vector| segment.segment.vectors(vector.field));
+                    if let Some(reader) = reader {
+                        (0..reader.count()).for_each(|ord| {
+                            with_vector.insert(reader.doc_of(VectorOrd(ord)).0);
+                        });
+                    }
+                    with_vector.and(&accepted());
+                    with_vector
+                }
+                None => accepted(),
+            };
+            sets.push(set);
+            pace.step().await?;
+        }
+        Ok(Some(sets))
+    }
+
+    /// The ranking that hits are taken from: as deep as the page for one leg, complete where it is fused or sorted
+    /// by score among other keys. Empty where only sets count.
+    fn rank(
+        &self,
+        plan: Option<&Plan>,
+        filters: &[SegmentFilter],
+        leg: &VectorLeg,
+    ) -> Result<(Vec<Ranked>, Option<Fusion>)> {
+        let by_vector = |&(address, score): &(DocAddress, f32)| {
+            let vector = Some(score);
+            Ranked { address, score: f64::from(score), text: None, vector, fused: None }
+        };
+        let Some(plan) = plan else { return Ok((leg.ranking.iter().map(by_vector).collect(), None)) };
+        let is_fused = self.ask.legs.vector;
+        let is_sorted_by_score = self.ask.sort.iter().any(|key| key.column.is_none());
+        let depth = if is_fused || is_sorted_by_score {
+            usize::try_from(plan.count(filters, self.cancel)?).unwrap_or(usize::MAX)
+        } else if self.ask.sort.is_empty() {
+            self.ask.depth()
+        } else {
+            return Ok((Vec::new(), None));
+        };
+        let top = plan.top_k(depth, filters, self.cancel)?.into_iter();
+        let address = |segment, doc| DocAddress { segment: SegmentOrd(segment), doc };
+        let text: Vec<(DocAddress, f32)> = top.map(|hit| (address(hit.segment, hit.doc), hit.score)).collect();
+        if !is_fused {
+            let by_text = |(address, score)| {
+                let text = Some(score);
+                Ranked { address, score: f64::from(score), text, vector: None, fused: None }
+            };
+            return Ok((text.into_iter().map(by_text).collect(), None));
+        }
+        let fusion = Fusion::new(self.ask.fuse, &text, &leg.ranking);
+        let ranking = fusion.ranking.iter().map(|one| Ranked {
+            address: one.address,
+            score: one.score,
+            text: one.text.map(|place| place.score),
+            vector: one.vector.map(|place| place.score),
+            fused: Some(*one),
+        });
+        Ok((ranking.collect(), Some(fusion)))
+    }
+
+    fn total(
+        &self,
+        plan: Option<&Plan>,
+        filters: &[SegmentFilter],
+        sets: Option<&[BitSet]>,
+        leg: &VectorLeg,
+        fusion: Option<&Fusion>,
+    ) -> Result<u64> {
+        Ok(match (fusion, sets, plan) {
+            (Some(fusion), ..) => fusion.ranking.len() as u64,
+            (None, ..) if self.ask.legs.vector => leg.num_matched,
+            (None, Some(sets), _) => sets.iter().map(|set| u64::from(set.count())).sum(),
+            (None, None, Some(plan)) => plan.count(filters, self.cancel)?,
+            (None, None, None) => 0,
+        })
+    }
+
+    /// The hits of the page in order of score; of a search without legs, in index order.
+    fn page(&self, ranking: Vec<Ranked>, sets: Option<&[BitSet]>) -> Vec<Ranked> {
+        let legs = self.ask.legs;
+        if legs.text || legs.vector {
+            return ranking.into_iter().skip(self.ask.offset).take(self.ask.limit).collect();
+        }
+        let (mut skip, mut page) = (self.ask.offset as u64, Vec::new());
+        for (ix, set) in sets.unwrap_or_default().iter().enumerate() {
+            let count = u64::from(set.count());
+            if count <= skip {
+                skip -= count;
+                continue;
+            }
+            let docs = set.iter().skip(skip as usize).take(self.ask.limit - page.len());
+            page.extend(docs.map(|doc| matched(ix, doc)));
+            skip = 0;
+            if page.len() >= self.ask.limit {
+                break;
+            }
+        }
+        page
+    }
+
+    /// The hits of the page in order of the sort keys.
+    async fn sorted_page(
+        &self,
+        ranking: Vec<Ranked>,
+        sets: Option<&[BitSet]>,
+        columns: &[SegmentColumns],
+        pace: &mut Pace<'_>,
+    ) -> Result<Vec<Ranked>> {
+        let keys = &self.ask.sort;
+        let ranked: HashMap<DocAddress, Ranked> = ranking.iter().map(|one| (one.address, *one)).collect();
+        let mut of_segment: Vec<Vec<(u32, f64)>> = vec![Vec::new(); self.segments.len()];
+        for one in &ranking {
+            of_segment[one.address.segment.0 as usize].push((one.address.doc.0, one.score));
+        }
+        let by_set = ranking.is_empty() && !self.ask.legs.vector;
+        let mut best: Vec<SortedDoc> = Vec::new();
+        for (ix, segment) in self.segments.iter().enumerate() {
+            let metas: Vec<Option<Arc<ColumnMeta>>> = keys
+                .iter()
+                .map(|key| key.column.and_then(|(field, _)| segment.segment.column(field).cloned()))
+                .collect();
+            let count = self.ask.depth();
+            best.extend(match sets.filter(|_| by_set) {
+                Some(sets) => {
+                    let docs = sets[ix].iter().map(|doc| (doc, MATCH_ALL_SCORE));
+                    sort::best_of_segment(ix, docs, keys, &metas, &columns[ix], count, pace).await?
+                }
+                None => {
+                    let mut docs = std::mem::take(&mut of_segment[ix]);
+                    docs.sort_unstable_by_key(|&(doc, _)| doc);
+                    sort::best_of_segment(ix, docs.into_iter(), keys, &metas, &columns[ix], count, pace).await?
+                }
+            });
+        }
+        if self.segments.len() > 1 {
+            self.find_words(&mut best).await?;
+        }
+        best.sort_by(|a, b| sort::compare(a, b, keys));
+        let page = best.into_iter().skip(self.ask.offset).take(self.ask.limit).map(|one| {
+            let address = one.address;
+            ranked.get(&address).copied().unwrap_or_else(|| matched(address.segment.0 as usize, address.doc.0))
+        });
+        Ok(page.collect())
+    }
+
+    /// Fills in the keywords of keyword sort keys.
+    async fn find_words(&self, docs: &mut [SortedDoc]) -> Result<()> {
+        let keys = &self.ask.sort;
+        let is_keyword = |column: Option<(FieldOrd, ColumnKind)>| {
+            column.filter(|&(_, kind)| kind == ColumnKind::Keyword).map(|(field, _)| field)
+        };
+        let mut uses = Vec::new();
+        for (at, doc) in docs.iter().enumerate() {
+            let segment = doc.address.segment.0 as usize;
+            for (key, resolved) in keys.iter().enumerate() {
+                let Some(field) = is_keyword(resolved.column) else { continue };
+                let (Some(ord), Some(column)) =
+                    (doc.keyword_ord(keys, key), self.segments[segment].segment.column(field))
+                else {
+                    continue;
+                };
+                uses.push((at, key, segment, field, column.clone(), ord));
+            }
+        }
+        let (mut words, mut batch) = (Words::default(), Batch::default());
+        for (_, _, segment, field, column, ord) in &uses {
+            words.want(&mut batch, *segment, *field, column, *ord);
+        }
+        let fetched = self.read(&batch).await?;
+        for (at, key, segment, field, column, ord) in uses {
+            docs[at].set_word(key, words.get(&fetched, segment, field, &column, ord)?);
+        }
+        Ok(())
+    }
+
+    /// Text scores of hits that were found by sorting.
+    fn fill_text_scores(&self, page: &mut [Ranked], plan: Option<&Plan>, filters: &[SegmentFilter]) -> Result<()> {
+        let Some(plan) = plan.filter(|_| !self.ask.sort.is_empty()) else { return Ok(()) };
+        for (ix, filter) in filters.iter().enumerate() {
+            let mut docs: Vec<DocOrd> = page
+                .iter()
+                .filter(|one| one.address.segment.0 as usize == ix && one.text.is_none() && one.fused.is_none())
+                .map(|one| one.address.doc)
+                .collect();
+            if docs.is_empty() {
+                continue;
+            }
+            docs.sort_unstable();
+            let scores = plan.scores(ix, &docs, filter)?;
+            for one in page.iter_mut().filter(|one| one.address.segment.0 as usize == ix) {
+                let Ok(at) = docs.binary_search(&one.address.doc) else { continue };
+                if let Some(&Some(score)) = scores.get(at) {
+                    one.text = Some(score);
+                    one.score = f64::from(score);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn explain(
+        &self,
+        one: &Ranked,
+        plan: Option<&Plan>,
+        filters: &[SegmentFilter],
+        fusion: Option<&Fusion>,
+    ) -> Result<Explanation> {
+        let ix = one.address.segment.0 as usize;
+        let text = match plan.filter(|_| one.text.is_some()) {
+            Some(plan) => plan.explain(ix, one.address.doc, &filters[ix])?,
+            None => None,
+        };
+        let vector = one.vector.zip(self.ask.vector.as_ref()).map(|(score, vector)| Explanation {
+            value: f64::from(score),
+            description: format!(
+                "{} of the nearest vector in field {:?}",
+                hits::metric_words(vector.options.metric),
+                vector.name
+            ),
+            details: Vec::new(),
+        });
+        Ok(match (fusion, one.fused) {
+            (Some(fusion), Some(fused)) => fusion.explain(&fused, text, vector),
+            _ => text.or(vector).unwrap_or_else(|| Explanation {
+                value: one.score,
+                description: "every document matches".to_owned(),
+                details: Vec::new(),
+            }),
+        })
+    }
+}
+
+fn matched(segment: usize, doc: u32) -> Ranked {
+    let address = DocAddress { segment: SegmentOrd(segment as u32), doc: DocOrd(doc) };
+    Ranked { address, score: MATCH_ALL_SCORE, text: None, vector: None, fused: None }
+}
+
+fn want_text(plan: Option<&Plan>, batch: &mut Batch) -> Vec<Slot> {
+    let Some(plan) = plan.filter(|plan| !plan.is_ready()) else { return Vec::new() };
+    let wants = plan.wanted().into_iter().map(|want| {
+        let kind = match want.stream {
+            TextStream::Terms => SectionKind::Terms,
+            TextStream::Postings => SectionKind::Postings,
+            TextStream::Norms => SectionKind::Norms,
+        };
+        batch.push(want.segment, kind, want.field, want.range)
+    });
+    wants.collect()
+}
+
+fn feed_text(plan: Option<&mut Plan>, slots: &[Slot], fetched: &Fetched) -> Result<()> {
+    let Some(plan) = plan.filter(|plan| !plan.is_ready()) else { return Ok(()) };
+    plan.feed(slots.iter().map(|&slot| fetched.get(slot).cloned()).collect::<Result<_>>()?)
+}
+
+/// Hands the documents found by id to the id conditions of a filter.
+fn set_ids(work: &mut SegmentFilterWork, filter: &Filter, ids: &[DocId], found: &[(usize, DocOrd)]) {
+    for (leaf_ix, leaf) in filter.leaves().iter().enumerate() {
+        if let Leaf::Ids(wanted) = leaf {
+            let docs = found.iter().filter(|(ix, _)| wanted.contains(&ids[*ix])).map(|&(_, doc)| doc);
+            work.set_ids(leaf_ix, docs);
+        }
+    }
+}
