@@ -103,10 +103,31 @@ async function drive(launch, url) {
 const readable = (text) =>
   text.split("\n").filter((line) => !/wasm-function|wasm-bindgen-test:\d|worker\.js:\d|^\s*$/.test(line)).join("\n");
 
+/** Where tests/web/http.rs expects the server that misbehaves. */
+const TEST_SERVER_PORT = "18931";
+
+/** The server that misbehaves, while `use()` runs. It ends with its standard input. */
+async function withTestServer(use) {
+  const server = spawn(process.execPath, ["tests/servers/misbehaving.mjs", "--port", TEST_SERVER_PORT], {
+    cwd: rootPath,
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  try {
+    await new Promise((resolve, reject) => {
+      server.stdout.once("data", resolve);
+      server.once("exit", () => reject(new Error(`no test server: is port ${TEST_SERVER_PORT} in use?`)));
+    });
+    return await use();
+  } finally {
+    server.stdin.end();
+    server.kill();
+  }
+}
+
 /** Runs one module in one browser; resolves to `{ passed, failed, output }`. */
 export async function runWebTest(browser, module) {
   const launch = browser === "chromium" ? launchChromiumProfile : launchFirefox;
-  const { text, console } = await serve(module, (url) => drive(launch, url));
+  const { text, console } = await withTestServer(() => serve(module, (url) => drive(launch, url)));
   const result = /test result: (\w+)\. (\d+) passed; (\d+) failed/.exec(text);
   if (!result) return { passed: 0, failed: 1, output: readable(`${text}\n${console.join("\n")}`) };
   const [, verdict, passed, failed] = result;

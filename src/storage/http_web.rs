@@ -38,7 +38,7 @@ pub struct HttpWebOptions {
     pub profile: ReadProfile,
     /// When to ask again. Default: four tries.
     pub retry: RetryPolicy,
-    /// One try that takes longer than this is given up and counts as failed, milliseconds. Default 60,000.
+    /// One try that takes longer than this is given up and counts as failed, milliseconds. Default 30,000.
     pub timeout_millis: u32,
 }
 
@@ -49,7 +49,7 @@ impl Default for HttpWebOptions {
             fetch: None,
             profile: ReadProfile::HTTP,
             retry: RetryPolicy::default(),
-            timeout_millis: 60_000,
+            timeout_millis: 30_000,
         }
     }
 }

@@ -20,6 +20,8 @@
 //   cors=none|strict  no Access-Control-Allow-Origin; or allowed, but a preflight is refused
 //   slow=MS           waits before it answers        dribble=MS     waits between pieces of the body
 //
+// `PUT /NAME` keeps the body in memory as that file, for tests that have no DIR.
+//
 // `/__stats` tells {requests, preflights, ranges, statuses, aborted, maxInFlight}; `/__reset` forgets them.
 
 import { createServer } from "node:http";
@@ -34,6 +36,7 @@ const argument = (name, otherwise) => {
 const directory = argument("--dir", null);
 const port = Number(argument("--port", "0"));
 
+const uploads = new Map();
 const freshStats = () => ({ requests: 0, preflights: 0, ranges: [], statuses: {}, aborted: 0, maxInFlight: 0 });
 let stats = freshStats();
 let answered = new Map();
@@ -53,6 +56,8 @@ async function content(name, options, replaced) {
   if (options.has("gen")) {
     const seed = Number(options.get("seed") ?? 0) + (replaced ? 1 : 0);
     bytes = generate(Number(options.get("gen")), seed);
+  } else if (uploads.has(name)) {
+    bytes = uploads.get(name);
   } else {
     if (directory === null) return null;
     try {
@@ -166,8 +171,15 @@ const server = createServer(async (request, response) => {
   if (request.method === "OPTIONS") {
     stats.preflights += 1;
     const refused = options.get("cors") === "strict" || options.get("cors") === "none";
-    const allowed = refused ? {} : { "access-control-allow-headers": "range", "access-control-allow-methods": "GET, HEAD" };
+    const allowed = refused ? {} : { "access-control-allow-headers": "range", "access-control-allow-methods": "GET, HEAD, PUT" };
     response.writeHead(refused ? 403 : 204, { ...corsHeaders(options), ...allowed }).end();
+    return;
+  }
+  if (request.method === "PUT") {
+    const parts = [];
+    for await (const part of request) parts.push(part);
+    uploads.set(path.slice(1), Buffer.concat(parts));
+    response.writeHead(204, corsHeaders(options)).end();
     return;
   }
   stats.requests += 1;
