@@ -7,12 +7,34 @@
 
 #![forbid(unsafe_code)]
 
-mod absent;
+#[cfg(feature = "webgpu")]
+mod device;
+#[cfg(all(test, feature = "webgpu"))]
+mod device_tests;
+#[cfg(feature = "webgpu")]
+mod flat_job;
+#[cfg(feature = "webgpu")]
+mod host;
+#[cfg(not(feature = "webgpu"))]
+#[path = "host_absent.rs"]
+mod host;
+#[cfg(feature = "webgpu")]
+mod instance;
+#[cfg(feature = "webgpu")]
+mod kernels;
+#[cfg(feature = "webgpu")]
+mod layout;
+#[cfg(feature = "webgpu")]
+mod pool;
+mod rescore;
+mod rounds;
 pub mod rules;
 mod search;
 #[cfg(test)]
 mod search_tests;
+#[cfg(all(test, feature = "webgpu"))]
+mod twin;
 
-pub use absent::GpuHost;
+pub use host::GpuHost;
 pub use rules::{GpuOptions, Job, Mode};
 pub use search::{FlatAnswer, FlatRequest, SegmentRows, search_flat};

@@ -3,15 +3,17 @@
 use crate::{
     bitset::BitSet,
     error::{Error, Result},
-    ids::{DocAddress, SegmentOrd},
+    ids::{DocAddress, DocOrd, SegmentOrd},
     platform::{self, Cancel},
     storage::File,
     topk::{Scored, TopK},
-    vectors::{FlatScan, RowWindow, VectorQuery, VectorsReader, Verify, WindowOptions},
+    vectors::{FlatScan, VectorFormatError, VectorQuery, VectorsReader},
 };
 
 use super::{
-    GpuHost,
+    host::{Choice, Device, GpuHost, Interrupted},
+    rescore::rescore,
+    rounds::Rounds,
     rules::{Job, Mode},
 };
 
@@ -54,9 +56,6 @@ pub struct FlatAnswer {
     pub compute: String,
 }
 
-/// Bytes read per await: a few windows that go out together.
-const ROUND_BYTES: u64 = 4 << 20;
-
 /// Milliseconds of scoring after which a search gives way, so that a cancellation is heard.
 const SLICE_MILLIS: f64 = 8.0;
 
@@ -86,22 +85,62 @@ pub async fn search_flat<F: File>(
     request: &FlatRequest,
     cancel: &Cancel,
 ) -> Result<FlatAnswer> {
-    let mut queries = Vec::with_capacity(segments.len());
-    for segment in segments {
-        queries.push(prepare(segment.reader, &request.queries)?);
-    }
+    // One field has one dimension and metric in all segments.
+    let queries = match segments.first() {
+        Some(first) => prepare(first.reader, &request.queries)?,
+        None => Vec::new(),
+    };
     let job = Job {
         queries: request.queries.len() as u64,
-        rows: segments.iter().map(|segment| num_rows(segment)).sum(),
-        dims: request.queries.first().map_or(0, Vec::len) as u64,
+        rows: segments.iter().map(|segment| segment.num_rows()).sum(),
+        dims: segments.first().map_or(0, |segment| segment.reader.dims().into()),
         k: request.k,
     };
-    let super::absent::Choice::Cpu(compute) = gpu.choose(request.mode, &job).await?;
-    let mut answer = Answer::new(request);
-    for (segment, queries) in segments.iter().zip(queries) {
-        scan(segment, queries, request.k, cancel, &mut answer).await?;
+    match gpu.choose(request.mode, &job).await? {
+        Choice::Gpu(device) if !queries.is_empty() => on_device(&device, segments, queries, &job, cancel).await,
+        choice => {
+            let compute = match choice {
+                Choice::Cpu(compute) => compute,
+                Choice::Gpu(_) => "cpu: nothing to score".to_owned(),
+            };
+            let mut answer = scan(segments, queries, request.k, cancel).await?;
+            answer.tops.resize_with(request.queries.len(), || TopK::new(request.k));
+            Ok(answer.finish(compute))
+        }
     }
-    Ok(answer.finish(compute))
+}
+
+/// Searches on the device, and on the CPU where the device fails or leaves doubt.
+async fn on_device<F: File>(
+    device: &Device,
+    segments: &[SegmentRows<'_, F>],
+    queries: Vec<VectorQuery>,
+    job: &Job,
+    cancel: &Cancel,
+) -> Result<FlatAnswer> {
+    let survivors = match device.survivors(segments, &queries, job, cancel).await {
+        Ok(survivors) => survivors,
+        Err(Interrupted::Search(error)) => return Err(error),
+        Err(Interrupted::Device(reason)) => {
+            let answer = scan(segments, queries, job.k, cancel).await?;
+            return Ok(answer.finish(format!("cpu: {reason}")));
+        }
+    };
+    let mut compute = format!("gpu: {}", device.name());
+    let mut hits = rescore(segments, &queries, &survivors, job.k, cancel).await?;
+    let open: Vec<usize> = (0..hits.len()).filter(|&query_ix| hits[query_ix].is_none()).collect();
+    if !open.is_empty() {
+        compute += &format!("; cpu for {} of {} queries: ties at rank {}", open.len(), queries.len(), job.k);
+        let again = open.iter().map(|&query_ix| queries[query_ix].clone()).collect();
+        let answer = scan(segments, again, job.k, cancel).await?;
+        for (query_ix, top) in open.into_iter().zip(answer.tops) {
+            hits[query_ix] = Some(top.into_sorted_vec());
+        }
+    }
+    let hits = hits.into_iter().map(Option::unwrap_or_default).collect();
+    let counts = segments.iter().map(SegmentRows::counts).collect::<Vec<_>>();
+    let (num_matched, num_scored) = counts.iter().fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
+    Ok(FlatAnswer { hits, num_matched, num_scored, compute })
 }
 
 fn prepare(reader: &VectorsReader, queries: &[Vec<f32>]) -> Result<Vec<VectorQuery>> {
@@ -112,10 +151,25 @@ fn prepare(reader: &VectorsReader, queries: &[Vec<f32>]) -> Result<Vec<VectorQue
         .map_err(|error| Error::with_source(crate::ErrorKind::InvalidArgument, "query vector", error))
 }
 
-/// Rows that will be scored, about: exact where nothing is filtered or all documents have one vector.
-fn num_rows<F>(segment: &SegmentRows<'_, F>) -> u64 {
-    let (count, max_doc) = (u64::from(segment.reader.count()), u64::from(segment.reader.max_doc()).max(1));
-    segment.accept.map_or(count, |accept| (count * u64::from(accept.count())).div_ceil(max_doc))
+impl<F> SegmentRows<'_, F> {
+    /// Rows that will be scored, about: exact where nothing is filtered or all documents have one vector.
+    fn num_rows(&self) -> u64 {
+        let (count, max_doc) = (u64::from(self.reader.count()), u64::from(self.reader.max_doc()).max(1));
+        self.accept.map_or(count, |accept| (count * u64::from(accept.count())).div_ceil(max_doc))
+    }
+
+    /// Accepted documents that have a vector, and their vectors.
+    fn counts(&self) -> (u64, u64) {
+        let Some(accept) = self.accept else {
+            return (self.reader.num_docs().into(), self.reader.count().into());
+        };
+        let vectors = accept.iter_range(0, self.reader.max_doc()).map(|doc| self.reader.ords_of(DocOrd(doc)).len());
+        vectors.filter(|&len| len > 0).fold((0, 0), |(docs, rows), len| (docs + 1, rows + len as u64))
+    }
+
+    pub(super) fn corrupt(&self, error: VectorFormatError) -> Error {
+        Error::corrupt(format!("vectors of segment {}", self.segment.0), error)
+    }
 }
 
 /// The answer so far.
@@ -126,8 +180,8 @@ struct Answer {
 }
 
 impl Answer {
-    fn new(request: &FlatRequest) -> Self {
-        Self { tops: request.queries.iter().map(|_| TopK::new(request.k)).collect(), num_matched: 0, num_scored: 0 }
+    fn new(num_queries: usize, k: usize) -> Self {
+        Self { tops: (0..num_queries).map(|_| TopK::new(k)).collect(), num_matched: 0, num_scored: 0 }
     }
 
     fn finish(self, compute: String) -> FlatAnswer {
@@ -136,79 +190,36 @@ impl Answer {
     }
 }
 
-/// Scores one segment on the CPU.
+/// Scores everything on the CPU.
 async fn scan<F: File>(
-    segment: &SegmentRows<'_, F>,
+    segments: &[SegmentRows<'_, F>],
     queries: Vec<VectorQuery>,
     k: usize,
     cancel: &Cancel,
-    answer: &mut Answer,
-) -> Result<()> {
-    let mut scan = FlatScan::new(segment.reader, queries, k);
-    let mut rounds = Rounds::new(segment);
+) -> Result<Answer> {
+    let mut answer = Answer::new(queries.len(), k);
     let mut since_pause = platform::now_millis();
-    while let Some(windows) = rounds.read(segment).await? {
-        for (window, bytes) in &windows {
-            cancel.check()?;
-            scan.feed(window, bytes, segment.accept, rounds.verify)
-                .map_err(|error| Error::corrupt(format!("vectors of segment {}", segment.segment.0), error))?;
-            if platform::now_millis() - since_pause > SLICE_MILLIS {
-                platform::yield_now().await;
-                since_pause = platform::now_millis();
+    for segment in segments {
+        let mut scan = FlatScan::new(segment.reader, queries.clone(), k);
+        let mut rounds = Rounds::new(segment);
+        while let Some(windows) = rounds.read(segment).await? {
+            for (window, bytes) in &windows {
+                cancel.check()?;
+                let fed = scan.feed(window, bytes, segment.accept, rounds.verify);
+                fed.map_err(|error| segment.corrupt(error))?;
+                if platform::now_millis() - since_pause > SLICE_MILLIS {
+                    platform::yield_now().await;
+                    since_pause = platform::now_millis();
+                }
+            }
+        }
+        answer.num_matched += scan.num_matched();
+        answer.num_scored += scan.num_scored();
+        for (top, hits) in answer.tops.iter_mut().zip(scan.finish()) {
+            for hit in hits {
+                top.push(hit.score, DocAddress { segment: segment.segment, doc: hit.ord });
             }
         }
     }
-    answer.num_matched += scan.num_matched();
-    answer.num_scored += scan.num_scored();
-    for (top, hits) in answer.tops.iter_mut().zip(scan.finish()) {
-        for hit in hits {
-            top.push(hit.score, DocAddress { segment: segment.segment, doc: hit.ord });
-        }
-    }
-    Ok(())
-}
-
-/// The windows of a segment in rounds of [`ROUND_BYTES`], each prefetched while the one before is scored.
-struct Rounds {
-    windows: std::vec::IntoIter<RowWindow>,
-    verify: Verify,
-}
-
-impl Rounds {
-    fn new<F: File>(segment: &SegmentRows<'_, F>) -> Self {
-        let windows = segment.reader.windows(segment.accept, &WindowOptions::default()).into_iter();
-        let verify = if segment.file.as_slice().is_some() { Verify::Unseen } else { Verify::All };
-        Self { windows, verify }
-    }
-
-    /// How many of the windows left make the next round.
-    fn next_len(windows: &[RowWindow]) -> usize {
-        let mut bytes = 0;
-        windows
-            .iter()
-            .take_while(|window| {
-                bytes += window.bytes.end - window.bytes.start;
-                bytes <= ROUND_BYTES
-            })
-            .count()
-            .max(1)
-            .min(windows.len())
-    }
-
-    /// Reads the next round and starts loading the one after it; `None` at the end.
-    async fn read<F: File>(&mut self, segment: &SegmentRows<'_, F>) -> Result<Option<Vec<(RowWindow, bytes::Bytes)>>> {
-        let len = Self::next_len(self.windows.as_slice());
-        if len == 0 {
-            return Ok(None);
-        }
-        let windows: Vec<RowWindow> = self.windows.by_ref().take(len).collect();
-        let in_file = |window: &RowWindow| segment.offset + window.bytes.start..segment.offset + window.bytes.end;
-        let bytes = segment.file.read_ranges(&windows.iter().map(in_file).collect::<Vec<_>>()).await?;
-        let rest = self.windows.as_slice();
-        let ahead: Vec<_> = rest[..Self::next_len(rest)].iter().map(in_file).collect();
-        if !ahead.is_empty() {
-            segment.file.prefetch(&ahead);
-        }
-        Ok(Some(windows.into_iter().zip(bytes).collect()))
-    }
+    Ok(answer)
 }

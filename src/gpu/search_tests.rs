@@ -140,3 +140,15 @@ fn a_query_that_does_not_fit_is_refused() {
         assert_eq!(error.kind().code(), "invalid_argument");
     }
 }
+
+#[test]
+fn a_search_may_move_between_threads() {
+    fn assert_send<T: Send>(future: T) -> T {
+        future
+    }
+    let gpu = GpuHost::new(GpuOptions::default());
+    let request = FlatRequest { queries: Vec::new(), k: 1, mode: Mode::Auto };
+    let cancel = Cancel::new();
+    let answer = block_on(assert_send(search_flat::<MemoryFile>(&gpu, &[], &request, &cancel))).unwrap();
+    assert!(answer.hits.is_empty());
+}

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::{
+    bitset::BitSet,
     ids::DocOrd,
     schema::{Metric, VectorOptions},
 };
@@ -173,6 +174,25 @@ impl VectorsReader {
             }
         }
         Ok(())
+    }
+
+    /// Checks the rows of a window that [`super::FlatScan::feed`] would use, without scoring them.
+    ///
+    /// # Errors
+    /// The first of them that does not match its checksum.
+    ///
+    /// # Panics
+    /// If `bytes` are not those of `window`.
+    pub fn verify_window(
+        &self,
+        window: &RowWindow,
+        bytes: &[u8],
+        accept: Option<&BitSet>,
+        verify: Verify,
+    ) -> Result<(), VectorFormatError> {
+        let rows = WindowRows::new(window, bytes, self.stride_bytes());
+        let is_used = |ord: &u32| accept.is_none_or(|accept| accept.contains(self.doc_of(VectorOrd(*ord)).0));
+        window.ords.clone().filter(is_used).try_for_each(|ord| self.components(&rows, ord, verify).map(|_| ()))
     }
 
     #[inline]
