@@ -1,0 +1,18 @@
+//! Cells: vectors grouped by nearest center, centers by group, so that near vectors are near in the file.
+//!
+//! There are about n/32 cells and n/1024 groups of cells. [`CellTrainer`] finds them; the order of vectors it gives
+//! is the order of ordinals, so a cell is one contiguous range of rows and of codes. All arithmetic is in
+//! fixed point: the same seed gives the same cells on every machine.
+//!
+//! The arrangement is that of an inverted file with two levels (Sivic and Zisserman, 2003; Jégou et al., "Product
+//! quantization for nearest neighbor search", 2011) with cells so small that a query reads a few
+//! thousand codes out of its best hundred cells.
+
+mod lloyd;
+mod order;
+mod train;
+
+#[cfg(test)]
+mod tests;
+
+pub use train::{CellOptions, CellTrainer, Cells};
