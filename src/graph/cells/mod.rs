@@ -8,11 +8,17 @@
 //! quantization for nearest neighbor search", 2011) with cells so small that a query reads a few
 //! thousand codes out of its best hundred cells.
 
+mod format;
 mod lloyd;
 mod order;
+mod probe;
 mod train;
+mod writer;
 
 #[cfg(test)]
 mod tests;
 
+pub use format::{CellsMeta, CodeShape};
+pub use probe::{Candidate, CellStream, Probe, ProbeOptions};
 pub use train::{CellOptions, CellTrainer, Cells};
+pub use writer::CellsWriter;

@@ -135,7 +135,7 @@ pub(super) fn loss(x: &[f32], interval: (f64, f64), bits: Bits, along: f64) -> f
 }
 
 /// Writes the level of each component and returns their sum.
-pub(super) fn assign(x: &[f32], interval: Interval, bits: Bits, levels: &mut Vec<u8>) -> u32 {
+pub fn assign_levels(x: &[f32], interval: Interval, bits: Bits, levels: &mut Vec<u8>) -> u32 {
     levels.clear();
     let (lower, upper) = (interval.lower, interval.upper);
     let width = upper - lower;

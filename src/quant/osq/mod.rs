@@ -26,7 +26,7 @@ mod scorer;
 #[cfg(test)]
 mod tests;
 
-pub use interval::{Interval, fit_interval};
+pub use interval::{Interval, assign_levels, fit_interval};
 pub use model::{OsqModel, Scratch, TERMS_LEN, Terms};
-pub use pack::{Bits, row_len};
+pub use pack::{Bits, pack_levels, push_stripe, row_len};
 pub use scorer::{OsqQuery, OsqScorer};

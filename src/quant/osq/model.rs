@@ -1,8 +1,8 @@
 //! What a segment knows of its vectors, and what it keeps of each.
 
 use super::{
-    interval::{assign, fit_interval, lane_sum},
-    pack::{Bits, pack, row_len, unpack},
+    interval::{assign_levels, fit_interval, lane_sum},
+    pack::{Bits, pack_levels, row_len, unpack},
 };
 use crate::{
     error::{Error, Result},
@@ -127,7 +127,7 @@ impl OsqModel {
     /// If `vector` has other dimensions.
     pub fn encode(&self, vector: &[f32], scratch: &mut Scratch, rows: &mut Vec<u8>) -> Terms {
         let terms = self.levels(vector, self.bits, scratch);
-        pack(&scratch.levels, self.bits, rows);
+        pack_levels(&scratch.levels, self.bits, rows);
         terms
     }
 
@@ -144,7 +144,7 @@ impl OsqModel {
             centred.push(value - center);
         }
         let interval = fit_interval(centred, bits);
-        let level_sum = assign(centred, interval, bits, levels);
+        let level_sum = assign_levels(centred, interval, bits, levels);
         let correction = match self.metric {
             Metric::L2 => lane_sum(centred, |v| f64::from(v) * f64::from(v)),
             Metric::Cosine | Metric::Dot => with_centroid,

@@ -77,7 +77,7 @@ pub const fn row_len(dims: usize, bits: Bits) -> usize {
 }
 
 /// Appends bit `bit` of every level as one stripe.
-pub(super) fn push_stripe(levels: &[u8], bit: u32, out: &mut Vec<u8>) {
+pub fn push_stripe(levels: &[u8], bit: u32, out: &mut Vec<u8>) {
     for chunk in levels.chunks(64) {
         let word = chunk.iter().rev().fold(0u64, |word, &level| word << 1 | u64::from(level >> bit & 1));
         out.extend_from_slice(&word.to_le_bytes());
@@ -85,7 +85,7 @@ pub(super) fn push_stripe(levels: &[u8], bit: u32, out: &mut Vec<u8>) {
 }
 
 /// Appends one packed row.
-pub(super) fn pack(levels: &[u8], bits: Bits, out: &mut Vec<u8>) {
+pub fn pack_levels(levels: &[u8], bits: Bits, out: &mut Vec<u8>) {
     let start = out.len();
     match bits {
         Bits::One => push_stripe(levels, 0, out),
@@ -100,7 +100,7 @@ pub(super) fn pack(levels: &[u8], bits: Bits, out: &mut Vec<u8>) {
     out.resize(start + row_len(levels.len(), bits), 0);
 }
 
-/// Levels of a packed row: the inverse of [`pack`].
+/// Levels of a packed row: the inverse of [`pack_levels`].
 pub(super) fn unpack(row: &[u8], dims: usize, bits: Bits, levels: &mut Vec<u8>) {
     let bit = |stripe: &[u8], ix: usize| stripe[ix / 8] >> (ix % 8) & 1;
     levels.clear();

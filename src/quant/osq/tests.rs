@@ -25,7 +25,7 @@ fn intervals_and_levels_are_the_golden_ones() {
         close(interval.lower.into(), lower, 1e-5);
         close(interval.upper.into(), upper, 1e-5);
         let mut own = Vec::new();
-        interval::assign(&centred, interval, bits, &mut own);
+        interval::assign_levels(&centred, interval, bits, &mut own);
         assert_eq!(own, levels, "{bits:?}");
         let ends = (f64::from(interval.lower), f64::from(interval.upper));
         close(loss(&centred, ends, bits, 0.9 / square), end_loss, 1e-6);
@@ -118,7 +118,7 @@ fn kernels_equal_plain_sums() {
             let query: Vec<u8> = (0..dims).map(|_| rng.u8(0..=query_max)).collect();
             let docs: Vec<Vec<u8>> = (0..5).map(|_| (0..dims).map(|_| rng.u8(0..=max)).collect()).collect();
             let mut rows = Vec::new();
-            docs.iter().for_each(|doc| pack(doc, bits, &mut rows));
+            docs.iter().for_each(|doc| pack_levels(doc, bits, &mut rows));
             let mut out = [u32::MAX; 5];
             let padded = |levels: &[u8], len: usize| [levels, &vec![0; len - levels.len()]].concat();
             match bits {

@@ -1,0 +1,267 @@
+//! The three streams of a field's cells.
+//!
+//! ```text
+//! cells_meta (read whole, pinned)
+//!   offset  size  field
+//!        0     2  dims            1..=4096
+//!        2     1  metric          0 cosine, 1 dot, 2 L2
+//!        3     1  bits            of a code: 1, 2, 4 or 8
+//!        4     4  count           vectors
+//!        8     4  num_cells
+//!       12     4  num_groups
+//!       16   20n  groups: first cell u32 | first ordinal u32 | offset u64 in `centers` | length u32 there
+//!        .   8n   offset of each group's first cell in `codes`, u64
+//!        .  4dn   group centers, f32
+//!
+//! centers (data): per group one block
+//!        4  length of each cell in vectors, u32, m of them
+//!   12 x m  terms of the centers: lower f32 | step f32 | level sum u32, one column after another
+//!    4 x m  squared norm of the center, f32
+//!    r x m  rows of 4 bits: the center relative to the group's
+//!        4  CRC32C of the block before it
+//!
+//! codes (data): per cell one block of m entries, one column after another
+//!        4  document, u32
+//!   12 x m  terms: lower f32 | step f32 | level sum u32
+//!        4  squared norm f32, L2 only
+//!    r x m  packed rows: the vector relative to the cell's center
+//!        4  CRC32C of the block before it
+//! ```
+//! Blocks are what a planner asks for, so each has its checksum and is verified as it arrives.
+
+use std::ops::Range;
+
+use crate::{
+    codec::Reader,
+    error::{Error, Result},
+    quant::osq::{Bits, row_len},
+    schema::Metric,
+};
+
+/// Bits of a stored center.
+pub(super) const CENTER_BITS: Bits = Bits::Four;
+/// Bytes of a vector's or center's terms.
+pub(super) const TERMS_BYTES: usize = 12;
+pub(super) const CRC_BYTES: usize = 4;
+const MAX_DIMS: usize = 4096;
+
+/// Shape of a field's codes: what block lengths follow from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CodeShape {
+    /// Components of a vector.
+    pub dims: u32,
+    /// How vectors are compared.
+    pub metric: Metric,
+    /// Bits of a code.
+    pub bits: Bits,
+}
+
+impl CodeShape {
+    /// Bytes of one packed row.
+    pub fn row_len(&self) -> usize {
+        row_len(self.dims as usize, self.bits)
+    }
+
+    /// Bytes of one entry over all columns.
+    pub fn entry_len(&self) -> usize {
+        4 + TERMS_BYTES + if self.metric == Metric::L2 { 4 } else { 0 } + self.row_len()
+    }
+
+    /// Bytes of the block of a cell of `len` vectors.
+    pub fn cell_bytes(&self, len: usize) -> usize {
+        len * self.entry_len() + CRC_BYTES
+    }
+
+    pub(super) fn center_row_len(&self) -> usize {
+        row_len(self.dims as usize, CENTER_BITS)
+    }
+
+    pub(super) fn group_bytes(&self, num_cells: usize) -> usize {
+        num_cells * (4 + TERMS_BYTES + 4 + self.center_row_len()) + CRC_BYTES
+    }
+}
+
+/// One group of cells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Group {
+    pub(super) first_cell: u32,
+    pub(super) first_ord: u32,
+    /// Of the group's block in `centers`.
+    pub(super) centers: Range<u64>,
+    /// Of its first cell in `codes`.
+    pub(super) codes_offset: u64,
+}
+
+/// The parsed `cells_meta` stream.
+///
+/// Invariants: groups ascend in cells, ordinals and offsets; each has a cell and every cell a vector; a group's block in
+/// `centers` is as long as its number of cells says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellsMeta {
+    pub(super) shape: CodeShape,
+    pub(super) count: u32,
+    pub(super) num_cells: u32,
+    pub(super) groups: Vec<Group>,
+    /// `[groups x dims]`.
+    pub(super) group_centers: Vec<f32>,
+}
+
+impl CellsMeta {
+    /// Shape of the codes.
+    pub fn shape(&self) -> CodeShape {
+        self.shape
+    }
+
+    /// Vectors.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Cells.
+    pub fn num_cells(&self) -> u32 {
+        self.num_cells
+    }
+
+    /// Groups of cells.
+    pub fn num_groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    pub(super) fn group_center(&self, group: usize) -> &[f32] {
+        let dims = self.shape.dims as usize;
+        &self.group_centers[group * dims..(group + 1) * dims]
+    }
+
+    /// Cells of `group`.
+    pub(super) fn group_cells(&self, group: usize) -> Range<u32> {
+        let end = self.groups.get(group + 1).map_or(self.num_cells, |next| next.first_cell);
+        self.groups[group].first_cell..end
+    }
+
+    /// Ordinals of `group`.
+    pub(super) fn group_ords(&self, group: usize) -> Range<u32> {
+        let end = self.groups.get(group + 1).map_or(self.count, |next| next.first_ord);
+        self.groups[group].first_ord..end
+    }
+
+    /// Bytes of `group` in `codes`.
+    pub fn group_codes(&self, group: usize) -> Range<u64> {
+        let (cells, ords) = (self.group_cells(group), self.group_ords(group));
+        let len = ords.len() * self.shape.entry_len() + cells.len() * CRC_BYTES;
+        let start = self.groups[group].codes_offset;
+        start..start + len as u64
+    }
+
+    /// Bytes of memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.groups.len() * size_of::<Group>() + self.group_centers.len() * 4
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&(self.shape.dims as u16).to_le_bytes());
+        out.extend_from_slice(&[metric_code(self.shape.metric), self.shape.bits.count() as u8]);
+        for word in [self.count, self.num_cells, self.groups.len() as u32] {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+        for group in &self.groups {
+            out.extend_from_slice(&group.first_cell.to_le_bytes());
+            out.extend_from_slice(&group.first_ord.to_le_bytes());
+            out.extend_from_slice(&group.centers.start.to_le_bytes());
+            out.extend_from_slice(&((group.centers.end - group.centers.start) as u32).to_le_bytes());
+        }
+        self.groups.iter().for_each(|group| out.extend_from_slice(&group.codes_offset.to_le_bytes()));
+        self.group_centers.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+    }
+
+    /// Parses the stream whose two data streams are `centers_len` and `codes_len` bytes long.
+    ///
+    /// # Errors
+    /// `corrupt`.
+    pub fn parse(bytes: &[u8], centers_len: u64, codes_len: u64) -> Result<Self> {
+        let mut reader = Reader::new(bytes);
+        let dims = u32::from(reader.u16()?);
+        let metric = metric_of(reader.u8()?).ok_or_else(|| reader.invalid("metric"))?;
+        let bits = Bits::try_from(reader.u8()?).map_err(|_| reader.invalid("bits of a code"))?;
+        if dims == 0 || dims as usize > MAX_DIMS {
+            return Err(reader.invalid("dimensions").into());
+        }
+        let shape = CodeShape { dims, metric, bits };
+        let (count, num_cells, num_groups) = (reader.u32()?, reader.u32()?, reader.u32()? as usize);
+        let (groups, tail) = (reader.bytes(num_groups.saturating_mul(20))?, reader.rest());
+        if tail.len() as u64 != num_groups as u64 * (8 + 4 * u64::from(dims)) {
+            return Err(reader.invalid("length of the groups' centers").into());
+        }
+        let (offsets, centers) = tail.split_at(num_groups * 8);
+        let mut meta = Self {
+            shape,
+            count,
+            num_cells,
+            groups: Vec::with_capacity(num_groups),
+            group_centers: centers.as_chunks::<4>().0.iter().map(|&value| f32::from_le_bytes(value)).collect(),
+        };
+        for (entry, &offset) in groups.as_chunks::<20>().0.iter().zip(offsets.as_chunks::<8>().0) {
+            let mut entry = Reader::new(entry);
+            let (first_cell, first_ord, start, len) = (entry.u32()?, entry.u32()?, entry.u64()?, entry.u32()?);
+            let end = start.checked_add(u64::from(len)).ok_or_else(|| entry.invalid("offset of centers"))?;
+            let codes_offset = u64::from_le_bytes(offset);
+            meta.groups.push(Group { first_cell, first_ord, centers: start..end, codes_offset });
+        }
+        meta.verify(centers_len, codes_len).map_err(|what| Error::corrupt("cells of a vector field", what))?;
+        Ok(meta)
+    }
+
+    fn verify(&self, centers_len: u64, codes_len: u64) -> std::result::Result<(), String> {
+        if (self.count == 0) != self.groups.is_empty() {
+            return Err(format!("{} vectors in {} groups", self.count, self.groups.len()));
+        }
+        if self.group_centers.iter().any(|value| !value.is_finite()) {
+            return Err("a group's center is not finite".to_owned());
+        }
+        let (mut cell, mut ord, mut centers, mut codes) = (0, 0, 0, 0);
+        for ix in 0..self.groups.len() {
+            let group = &self.groups[ix];
+            let starts = (group.first_cell, group.first_ord, group.centers.start, group.codes_offset);
+            if starts != (cell, ord, centers, codes) {
+                return Err(format!("group {ix} starts at {starts:?}, not at {:?}", (cell, ord, centers, codes)));
+            }
+            let next = self.groups.get(ix + 1);
+            let (next_cell, next_ord) =
+                next.map_or((self.num_cells, self.count), |next| (next.first_cell, next.first_ord));
+            if next_cell <= cell || next_ord < ord || next_ord - ord < next_cell - cell {
+                return Err(format!("group {ix}: cells {cell}..{next_cell}, ordinals {ord}..{next_ord}"));
+            }
+            if group.centers.end - centers != self.shape.group_bytes((next_cell - cell) as usize) as u64 {
+                return Err(format!("group {ix}: {:?} for {} centers", group.centers, next_cell - cell));
+            }
+            (cell, ord, centers, codes) = (next_cell, next_ord, group.centers.end, self.group_codes(ix).end);
+        }
+        if (centers, codes) != (centers_len, codes_len) {
+            return Err(format!("streams of {centers_len} and {codes_len} bytes, expected {centers} and {codes}"));
+        }
+        Ok(())
+    }
+}
+
+fn metric_code(metric: Metric) -> u8 {
+    match metric {
+        Metric::Cosine => 0,
+        Metric::Dot => 1,
+        Metric::L2 => 2,
+    }
+}
+
+fn metric_of(code: u8) -> Option<Metric> {
+    [Metric::Cosine, Metric::Dot, Metric::L2].into_iter().find(|&metric| metric_code(metric) == code)
+}
+
+/// Checks the checksum at the end of a block and returns what stands before it.
+pub(super) fn verified<'a>(block: &'a [u8], what: &str) -> Result<&'a [u8]> {
+    let Some((body, &crc)) = block.split_last_chunk::<CRC_BYTES>() else {
+        return Err(Error::corrupt(what, format!("{} bytes", block.len())));
+    };
+    let (stored, found) = (u32::from_le_bytes(crc), crc32c::crc32c(body));
+    if stored != found {
+        return Err(Error::corrupt(what, format!("checksum {found:08x}, {stored:08x} on record")));
+    }
+    Ok(body)
+}

@@ -1,0 +1,381 @@
+//! Searching cells: groups ranked in memory, centers of the best groups fetched, codes of the best cells fetched,
+//! scored flat. What survives is a shortlist for exact scores.
+//!
+//! [`Probe`] is a step machine: [`Probe::wanted`] says which ranges of which stream it needs, [`Probe::feed`] takes
+//! them; two rounds and it is done. A query that wants more goes on with [`Probe::resume`].
+
+use std::ops::Range;
+
+use super::{
+    format::{CellsMeta, TERMS_BYTES, verified},
+    writer::normalized,
+};
+use crate::{
+    distance::{self, packed},
+    error::{Error, Result},
+    quant::osq::{Bits, assign_levels, push_stripe},
+    schema::Metric,
+};
+
+/// How far a probe looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProbeOptions {
+    /// Cells whose codes are scored. Default 128.
+    pub probes: u32,
+    /// Cells whose centers are looked at, as a multiple of `probes`. Default 4.
+    pub center_factor: u32,
+}
+
+impl Default for ProbeOptions {
+    fn default() -> Self {
+        Self { probes: 128, center_factor: 4 }
+    }
+}
+
+/// Which stream a wanted range is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CellStream {
+    /// Centers of cells, a block per group.
+    Centers,
+    /// Codes, a block per cell.
+    Codes,
+}
+
+/// One estimated vector.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Candidate {
+    /// Ordinal: position of the row.
+    pub ord: u32,
+    /// Whose it is.
+    pub doc: u32,
+    /// Estimated similarity, larger is better: dot product (of unit vectors for cosine), or negated squared distance.
+    pub estimate: f32,
+}
+
+/// One query against the cells of one segment.
+#[derive(Debug)]
+pub struct Probe<'a> {
+    meta: &'a CellsMeta,
+    options: ProbeOptions,
+    query: Query,
+    /// All groups, best first; those before `opened` have had their centers fetched.
+    groups: Vec<u32>,
+    opened: usize,
+    /// Cells seen and not yet scored, best last.
+    cells: Vec<RankedCell>,
+    wanted: Vec<Range<u64>>,
+    stage: Stage,
+    scored: Vec<RankedCell>,
+    products: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Centers,
+    Codes,
+    Done,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct RankedCell {
+    rank: f32,
+    /// Dot product of query and center.
+    dot: f32,
+    first_ord: u32,
+    len: u32,
+    offset: u64,
+}
+
+/// Weight of a center's squared norm in its rank for dot products: half of it would be the nearest center, none the
+/// one with the largest product; in between finds most neighbours (measured on sentence vectors).
+const NORM_WEIGHT: f32 = 0.25;
+
+impl<'a> Probe<'a> {
+    /// Starts a query, `[dims]`. Ranks all groups; no I/O. Cost: groups x dims.
+    ///
+    /// # Panics
+    /// If the query has other dimensions.
+    pub fn new(meta: &'a CellsMeta, query: &[f32], options: ProbeOptions) -> Self {
+        assert_eq!(query.len(), meta.shape.dims as usize, "query and vectors have one dimension");
+        let query = Query::new(query, meta);
+        let rows: Vec<&[u8]> =
+            (0..meta.num_groups()).map(|group| bytemuck::cast_slice(meta.group_center(group))).collect();
+        let (mut dots, mut norms) = (vec![0.0; rows.len()], vec![0.0; rows.len()]);
+        distance::dots_and_norms(&query.vector, &rows, &mut dots, &mut norms);
+        let ranks: Vec<f32> = dots.iter().zip(&norms).map(|(&dot, &norm)| query.rank(dot, norm)).collect();
+        let mut groups: Vec<u32> = (0..rows.len() as u32).collect();
+        groups.sort_by(|&a, &b| ranks[b as usize].total_cmp(&ranks[a as usize]));
+        let mut probe = Self {
+            meta,
+            options,
+            query,
+            groups,
+            opened: 0,
+            cells: Vec::new(),
+            wanted: Vec::new(),
+            stage: Stage::Done,
+            scored: Vec::new(),
+            products: Vec::new(),
+        };
+        probe.want_centers();
+        probe
+    }
+
+    /// Ranges needed next, of one stream, in the order [`Self::feed`] takes them; empty when the probe is done.
+    pub fn wanted(&self) -> (CellStream, &[Range<u64>]) {
+        match self.stage {
+            Stage::Codes => (CellStream::Codes, &self.wanted),
+            Stage::Centers | Stage::Done => (CellStream::Centers, &self.wanted),
+        }
+    }
+
+    /// Whether everything asked for was scored.
+    pub fn is_done(&self) -> bool {
+        self.stage == Stage::Done
+    }
+
+    /// Whether [`Self::resume`] has more cells to offer.
+    pub fn is_exhausted(&self) -> bool {
+        self.cells.is_empty() && self.opened == self.groups.len()
+    }
+
+    /// Asks for the next best cells, after [`Self::is_done`].
+    pub fn resume(&mut self) {
+        self.want_centers();
+    }
+
+    /// Opens groups until enough centers are known, or goes on to the codes.
+    fn want_centers(&mut self) {
+        let enough = self.options.probes as usize * self.options.center_factor.max(1) as usize;
+        let mut known = self.cells.len();
+        self.wanted.clear();
+        let first = self.opened;
+        while self.opened < self.groups.len() && (known < enough || self.opened == 0) {
+            let group = self.groups[self.opened] as usize;
+            known += self.meta.group_cells(group).len();
+            self.wanted.push(self.meta.groups[group].centers.clone());
+            self.opened += 1;
+        }
+        if self.opened > first {
+            self.stage = Stage::Centers;
+        } else {
+            self.want_codes();
+        }
+    }
+
+    fn want_codes(&mut self) {
+        self.wanted.clear();
+        self.scored.clear();
+        let count = (self.options.probes.max(1) as usize).min(self.cells.len());
+        self.cells.sort_by(|a, b| a.rank.total_cmp(&b.rank).then(b.first_ord.cmp(&a.first_ord)));
+        self.scored.extend(self.cells.drain(self.cells.len() - count..));
+        self.scored.sort_by_key(|cell| cell.offset);
+        let shape = self.meta.shape;
+        let range = |cell: &RankedCell| cell.offset..cell.offset + shape.cell_bytes(cell.len as usize) as u64;
+        self.wanted.extend(self.scored.iter().map(range));
+        self.stage = if self.wanted.is_empty() { Stage::Done } else { Stage::Codes };
+    }
+
+    /// Takes what [`Self::wanted`] asked for, and hands each estimated vector to `found`.
+    ///
+    /// # Errors
+    /// `corrupt`.
+    pub fn feed(&mut self, blocks: &[impl AsRef<[u8]>], found: impl FnMut(Candidate)) -> Result<()> {
+        if blocks.len() != self.wanted.len() {
+            return Err(Error::invalid(format!("{} blocks for {} ranges", blocks.len(), self.wanted.len())));
+        }
+        match self.stage {
+            Stage::Centers => {
+                let first = self.opened - blocks.len();
+                for (ix, block) in blocks.iter().enumerate() {
+                    self.feed_centers(self.groups[first + ix] as usize, block.as_ref())?;
+                }
+                self.want_codes();
+            }
+            Stage::Codes => {
+                self.feed_codes(blocks, found)?;
+                self.wanted.clear();
+                self.stage = Stage::Done;
+            }
+            Stage::Done => {}
+        }
+        Ok(())
+    }
+
+    fn feed_centers(&mut self, group: usize, block: &[u8]) -> Result<()> {
+        let what = "centers of vector cells";
+        let body = verified(block, what)?;
+        let shape = self.meta.shape;
+        let num_cells = self.meta.group_cells(group).len();
+        if block.len() != shape.group_bytes(num_cells) {
+            return Err(Error::corrupt(what, format!("{} bytes for {num_cells} cells", block.len())));
+        }
+        let (lens, rest) = body.split_at(num_cells * 4);
+        let (terms, rest) = rest.split_at(num_cells * TERMS_BYTES);
+        let (squares, rows) = rest.split_at(num_cells * 4);
+        let center = self.meta.group_center(group);
+        let group_dot = distance::dot(&self.query.vector, center);
+        self.products.resize(num_cells, 0);
+        packed::nibble_dots(&self.query.nibbles, rows, &mut self.products);
+        let (mut ord, mut offset) = (self.meta.groups[group].first_ord, self.meta.groups[group].codes_offset);
+        let end = self.meta.group_ords(group).end;
+        let (terms, squares) = (Terms::new(terms), squares.as_chunks::<4>().0);
+        for (ix, &len) in lens.as_chunks::<4>().0.iter().enumerate() {
+            let len = u32::from_le_bytes(len);
+            if len == 0 || len > end - ord {
+                return Err(Error::corrupt(what, format!("group {group}: cell {ix} of {len} vectors")));
+            }
+            let dot = group_dot + self.query.product(terms.get(ix), self.products[ix], &self.query.fine);
+            let rank = self.query.rank(dot, f32::from_le_bytes(squares[ix]));
+            self.cells.push(RankedCell { rank, dot, first_ord: ord, len, offset });
+            ord += len;
+            offset += shape.cell_bytes(len as usize) as u64;
+        }
+        if ord != end {
+            return Err(Error::corrupt(what, format!("group {group}: cells end at {ord}, not {end}")));
+        }
+        Ok(())
+    }
+
+    fn feed_codes(&mut self, blocks: &[impl AsRef<[u8]>], mut found: impl FnMut(Candidate)) -> Result<()> {
+        let shape = self.meta.shape;
+        for (cell, block) in self.scored.iter().zip(blocks) {
+            let block = block.as_ref();
+            let body = verified(block, "codes of a vector cell")?;
+            let len = cell.len as usize;
+            if block.len() != shape.cell_bytes(len) {
+                return Err(Error::corrupt("codes of a vector cell", format!("{} bytes for {len}", block.len())));
+            }
+            let (docs, rest) = body.split_at(len * 4);
+            let (terms, rest) = rest.split_at(len * TERMS_BYTES);
+            let l2 = shape.metric == Metric::L2;
+            let (squares, rows) = rest.split_at(if l2 { len * 4 } else { 0 });
+            self.products.resize(len, 0);
+            self.query.products(shape.bits, rows, &mut self.products);
+            let (terms, docs, squares) = (Terms::new(terms), docs.as_chunks::<4>().0, squares.as_chunks::<4>().0);
+            for (ix, &product) in self.products.iter().enumerate() {
+                let dot = cell.dot + self.query.product(terms.get(ix), product, &self.query.coarse);
+                let estimate = match squares.get(ix) {
+                    Some(&square) => 2.0 * dot - f32::from_le_bytes(square) - self.query.square,
+                    None => dot,
+                };
+                found(Candidate { ord: cell.first_ord + ix as u32, doc: u32::from_le_bytes(docs[ix]), estimate });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Columns of terms: lower, step, level sum.
+struct Terms<'a> {
+    columns: &'a [[u8; 4]],
+    len: usize,
+}
+
+impl<'a> Terms<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        let columns = bytes.as_chunks::<4>().0;
+        Self { columns, len: columns.len() / 3 }
+    }
+
+    #[inline]
+    fn get(&self, ix: usize) -> (f32, f32, f32) {
+        let float = |at: usize| f32::from_le_bytes(self.columns[at]);
+        (float(ix), float(self.len + ix), u32::from_le_bytes(self.columns[2 * self.len + ix]) as f32)
+    }
+}
+
+/// A query on equidistant levels: component ≈ lower + level * step.
+#[derive(Debug, Clone, Copy)]
+struct Levels {
+    lower: f32,
+    step: f32,
+}
+
+/// One query in every form that is compared with.
+#[derive(Debug)]
+struct Query {
+    /// Of unit length for cosine.
+    vector: Vec<f32>,
+    metric: Metric,
+    sum: f32,
+    square: f32,
+    /// 8 bits, in the order of 4-bit rows: against centers and 4-bit codes.
+    nibbles: Vec<u8>,
+    fine: Levels,
+    /// Against codes.
+    code: Code,
+    coarse: Levels,
+}
+
+#[derive(Debug)]
+enum Code {
+    Stripes(Vec<u64>),
+    /// 4-bit codes use [`Query::nibbles`].
+    Nibbles,
+    Bytes(Vec<u8>),
+}
+
+impl Query {
+    fn new(query: &[f32], meta: &CellsMeta) -> Self {
+        let shape = meta.shape;
+        let mut vector = Vec::new();
+        normalized(query, shape.metric, &mut vector);
+        let mut levels = Vec::new();
+        let fine = quantize(&vector, Bits::Eight, &mut levels);
+        let half = shape.center_row_len();
+        let mut nibbles = vec![0; half * 2];
+        let (low, high) = levels.split_at(levels.len().div_ceil(2));
+        nibbles[..low.len()].copy_from_slice(low);
+        nibbles[half..half + high.len()].copy_from_slice(high);
+        let (code, coarse) = match shape.bits {
+            Bits::One | Bits::Two => {
+                let coarse = quantize(&vector, Bits::Four, &mut levels);
+                let mut stripes = Vec::new();
+                (0..Bits::Four.count()).for_each(|bit| push_stripe(&levels, bit, &mut stripes));
+                let words = stripes.as_chunks::<8>().0.iter().map(|&word| u64::from_le_bytes(word));
+                (Code::Stripes(words.collect()), coarse)
+            }
+            Bits::Four => (Code::Nibbles, fine),
+            Bits::Eight => {
+                levels.resize(shape.row_len(), 0);
+                (Code::Bytes(levels), fine)
+            }
+        };
+        let sum = vector.iter().map(|&v| f64::from(v)).sum::<f64>() as f32;
+        let square = distance::dot(&vector, &vector);
+        Self { vector, metric: shape.metric, sum, square, nibbles, fine, code, coarse }
+    }
+
+    /// Rank of a center by its product with the query and its squared norm; larger is better.
+    fn rank(&self, dot: f32, norm: f32) -> f32 {
+        match self.metric {
+            Metric::L2 => dot - 0.5 * norm,
+            Metric::Cosine => dot - NORM_WEIGHT * norm,
+            Metric::Dot => dot,
+        }
+    }
+
+    fn products(&self, bits: Bits, rows: &[u8], out: &mut [u32]) {
+        match (&self.code, bits) {
+            (Code::Stripes(query), Bits::One) => packed::stripe_dots::<1>(query, rows, out),
+            (Code::Stripes(query), _) => packed::stripe_dots::<2>(query, rows, out),
+            (Code::Nibbles, _) => packed::nibble_dots(&self.nibbles, rows, out),
+            (Code::Bytes(query), _) => packed::byte_dots(query, rows, out),
+        }
+    }
+
+    /// Product of the query with lower + level * step: lower * sum(q) + step * (q.lower * sum(level) + q.step * product).
+    #[inline]
+    fn product(&self, (lower, step, level_sum): (f32, f32, f32), product: u32, levels: &Levels) -> f32 {
+        lower * self.sum + step * (levels.lower * level_sum + levels.step * product as f32)
+    }
+}
+
+/// Levels over the whole range of the components: a query is used once, so nothing is fitted.
+fn quantize(vector: &[f32], bits: Bits, levels: &mut Vec<u8>) -> Levels {
+    let (min, max) = vector.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(min, max), &v| (min.min(v), max.max(v)));
+    let interval = crate::quant::osq::Interval { lower: min, upper: max };
+    assign_levels(vector, interval, bits, levels);
+    Levels { lower: min, step: interval.step(bits) }
+}

@@ -1,0 +1,181 @@
+//! Writing cells: group after group, cell after cell, so that nothing but the table of groups stays in memory.
+
+use super::format::{CENTER_BITS, CellsMeta, CodeShape, Group};
+use crate::{
+    quant::osq::{Bits, Interval, assign_levels, fit_interval, pack_levels},
+    schema::Metric,
+};
+
+/// Writes the streams of [`super::format`].
+#[derive(Debug)]
+pub struct CellsWriter {
+    meta: CellsMeta,
+    lens: Vec<u32>,
+    centers: Columns,
+    center_squares: Vec<u8>,
+    centers_len: u64,
+    codes_len: u64,
+    scratch: Scratch,
+}
+
+#[derive(Debug, Default)]
+struct Scratch {
+    residual: Vec<f32>,
+    levels: Vec<u8>,
+    center: Vec<f32>,
+    vector: Vec<f32>,
+    docs: Vec<u8>,
+    squares: Vec<u8>,
+    codes: Columns,
+}
+
+/// Terms and rows under construction, column by column.
+#[derive(Debug, Default)]
+struct Columns {
+    lower: Vec<u8>,
+    step: Vec<u8>,
+    sum: Vec<u8>,
+    rows: Vec<u8>,
+}
+
+impl Columns {
+    fn push(&mut self, values: &[f32], bits: Bits, levels: &mut Vec<u8>) -> (f32, f32) {
+        let interval: Interval = fit_interval(values, bits);
+        let sum = assign_levels(values, interval, bits, levels);
+        let step = interval.step(bits);
+        self.lower.extend_from_slice(&interval.lower.to_le_bytes());
+        self.step.extend_from_slice(&step.to_le_bytes());
+        self.sum.extend_from_slice(&sum.to_le_bytes());
+        pack_levels(levels, bits, &mut self.rows);
+        (interval.lower, step)
+    }
+
+    /// Appends the columns, `extra` between terms and rows, and clears them.
+    fn drain(&mut self, extra: &[u8], out: &mut Vec<u8>) {
+        for column in [&self.lower, &self.step, &self.sum] {
+            out.extend_from_slice(column);
+        }
+        out.extend_from_slice(extra);
+        out.extend_from_slice(&self.rows);
+        for column in [&mut self.lower, &mut self.step, &mut self.sum, &mut self.rows] {
+            column.clear();
+        }
+    }
+}
+
+impl CellsWriter {
+    /// A writer of vectors of `shape`.
+    pub fn new(shape: CodeShape) -> Self {
+        Self {
+            meta: CellsMeta { shape, count: 0, num_cells: 0, groups: Vec::new(), group_centers: Vec::new() },
+            lens: Vec::new(),
+            centers: Columns::default(),
+            center_squares: Vec::new(),
+            centers_len: 0,
+            codes_len: 0,
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// Starts a group around `center`, `[dims]`.
+    ///
+    /// # Panics
+    /// If the group before was not ended.
+    pub fn begin_group(&mut self, center: &[f32]) {
+        assert!(self.lens.is_empty(), "the group before is ended");
+        assert_eq!(center.len(), self.meta.shape.dims as usize, "centers of one dimension");
+        self.meta.groups.push(Group {
+            first_cell: self.meta.num_cells,
+            first_ord: self.meta.count,
+            centers: self.centers_len..self.centers_len,
+            codes_offset: self.codes_len,
+        });
+        self.meta.group_centers.extend_from_slice(center);
+    }
+
+    /// Appends one cell to `codes`: its center and its vectors, `[docs x dims]`, in the order of their ordinals.
+    ///
+    /// # Panics
+    /// Outside a group, without vectors, or on other dimensions.
+    pub fn add_cell<'v>(
+        &mut self,
+        center: &[f32],
+        entries: impl IntoIterator<Item = (u32, &'v [f32])>,
+        codes: &mut Vec<u8>,
+    ) {
+        let shape = self.meta.shape;
+        let group = self.meta.groups.len().checked_sub(1).expect("inside a group");
+        let Scratch { residual, levels, center: decoded, vector, docs, squares, codes: columns } = &mut self.scratch;
+        let group_center = self.meta.group_center(group);
+        residual.clear();
+        residual.extend(center.iter().zip(group_center).map(|(c, g)| c - g));
+        let (lower, step) = self.centers.push(residual, CENTER_BITS, levels);
+        // What a reader will see as the center; codes are relative to that.
+        decoded.clear();
+        decoded.extend(levels.iter().zip(group_center).map(|(&level, g)| g + (lower + f32::from(level) * step)));
+        self.center_squares.extend_from_slice(&(square(decoded) as f32).to_le_bytes());
+
+        let start = codes.len();
+        docs.clear();
+        squares.clear();
+        let mut len = 0;
+        for (doc, values) in entries {
+            assert_eq!(values.len(), shape.dims as usize, "vectors of one dimension");
+            normalized(values, shape.metric, vector);
+            residual.clear();
+            residual.extend(vector.iter().zip(decoded.iter()).map(|(x, c)| x - c));
+            columns.push(residual, shape.bits, levels);
+            docs.extend_from_slice(&doc.to_le_bytes());
+            if shape.metric == Metric::L2 {
+                squares.extend_from_slice(&(square(vector) as f32).to_le_bytes());
+            }
+            len += 1;
+        }
+        assert!(len > 0, "a cell has a vector");
+        codes.extend_from_slice(docs);
+        columns.drain(squares, codes);
+        seal(codes, start);
+        self.lens.push(len);
+        self.meta.count += len;
+        self.meta.num_cells += 1;
+        self.codes_len += (codes.len() - start) as u64;
+    }
+
+    /// Ends the group and appends its block to `centers`.
+    pub fn end_group(&mut self, centers: &mut Vec<u8>) {
+        let start = centers.len();
+        self.lens.drain(..).for_each(|len| centers.extend_from_slice(&len.to_le_bytes()));
+        self.centers.drain(&self.center_squares, centers);
+        self.center_squares.clear();
+        seal(centers, start);
+        self.centers_len += (centers.len() - start) as u64;
+        self.meta.groups.last_mut().expect("inside a group").centers.end = self.centers_len;
+    }
+
+    /// Appends `cells_meta`.
+    pub fn finish(self, meta: &mut Vec<u8>) {
+        assert!(self.lens.is_empty(), "the last group is ended");
+        self.meta.write(meta);
+    }
+}
+
+fn seal(out: &mut Vec<u8>, start: usize) {
+    let crc = crc32c::crc32c(&out[start..]);
+    out.extend_from_slice(&crc.to_le_bytes());
+}
+
+fn square(vector: &[f32]) -> f64 {
+    vector.iter().map(|&v| f64::from(v) * f64::from(v)).sum()
+}
+
+/// `values` as cells see them: of unit length for cosine (zero stays zero), else unchanged.
+pub(super) fn normalized(values: &[f32], metric: Metric, out: &mut Vec<f32>) {
+    out.clear();
+    if metric != Metric::Cosine {
+        out.extend_from_slice(values);
+        return;
+    }
+    let square = square(values);
+    let scale = if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
+    out.extend(values.iter().map(|&value| (f64::from(value) * scale) as f32));
+}
