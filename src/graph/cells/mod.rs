@@ -16,6 +16,8 @@ mod train;
 mod writer;
 
 #[cfg(test)]
+mod probe_tests;
+#[cfg(test)]
 mod tests;
 
 pub use format::{CellsMeta, CodeShape};

@@ -1,0 +1,201 @@
+//! Probes against brute force, on real shapes and on degenerate ones, and against damaged bytes.
+
+use super::*;
+use crate::{
+    distance::fixed::{FIXED_NORM, FixedRows},
+    error::Result,
+    quant::osq::Bits,
+    schema::Metric,
+};
+
+struct Streams {
+    meta: Vec<u8>,
+    centers: Vec<u8>,
+    codes: Vec<u8>,
+    order: Vec<u32>,
+}
+
+fn write(vectors: &[Vec<f32>], metric: Metric, bits: Bits) -> Streams {
+    let dims = vectors[0].len();
+    let norm = |v: &[f32]| v.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>().sqrt();
+    let longest = vectors.iter().map(|v| norm(v)).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+    let mut rows = FixedRows::new(dims);
+    for vector in vectors {
+        let own = norm(vector);
+        let scale = if metric == Metric::Cosine && own > 0.0 { own } else { longest };
+        rows.push(vector, FIXED_NORM / scale);
+    }
+    let unit = if metric == Metric::Cosine { 1.0 } else { longest };
+    let back =
+        |row: &[i16]| -> Vec<f32> { row[..dims].iter().map(|&v| (f64::from(v) * unit / FIXED_NORM) as f32).collect() };
+    let mut trainer = CellTrainer::new(&rows, CellOptions { group_len: 200, ..Default::default() });
+    while trainer.step() {}
+    let cells = trainer.finish();
+    let mut writer = CellsWriter::new(CodeShape { dims: dims as u32, metric, bits });
+    let mut out = Streams { meta: vec![], centers: vec![], codes: vec![], order: cells.order.clone() };
+    for (group, range) in cells.group_starts.windows(2).enumerate() {
+        writer.begin_group(&back(cells.group_centers.row(group)));
+        for cell in range[0] as usize..range[1] as usize {
+            let ords = cells.cell_starts[cell] as usize..cells.cell_starts[cell + 1] as usize;
+            let entries = cells.order[ords].iter().map(|&row| (row * 3, &vectors[row as usize][..]));
+            writer.add_cell(&back(cells.centers.row(cell)), entries, &mut out.codes);
+        }
+        writer.end_group(&mut out.centers);
+    }
+    writer.finish(&mut out.meta);
+    out
+}
+
+fn parse(streams: &Streams) -> Result<CellsMeta> {
+    CellsMeta::parse(&streams.meta, streams.centers.len() as u64, streams.codes.len() as u64)
+}
+
+fn run(probe: &mut Probe<'_>, streams: &Streams, found: &mut Vec<Candidate>) -> Result<usize> {
+    let mut rounds = 0;
+    while !probe.is_done() {
+        let (stream, wanted) = probe.wanted();
+        let bytes = if stream == CellStream::Centers { &streams.centers } else { &streams.codes };
+        let blocks: Vec<Vec<u8>> = wanted.iter().map(|r| bytes[r.start as usize..r.end as usize].to_vec()).collect();
+        probe.feed(&blocks, |candidate| found.push(candidate))?;
+        rounds += 1;
+    }
+    Ok(rounds)
+}
+
+fn vectors(len: usize, dims: usize, seed: u64) -> Vec<Vec<f32>> {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let centers: Vec<Vec<f32>> = (0..12).map(|_| (0..dims).map(|_| rng.f32() * 2.0 - 0.7).collect()).collect();
+    (0..len)
+        .map(|_| {
+            let (center, length) = (&centers[rng.usize(0..12)], 0.5 + rng.f32() * 4.0);
+            center.iter().map(|v| (v + (rng.f32() - 0.5) * 0.8) * length).collect()
+        })
+        .collect()
+}
+
+fn exact(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum::<f64>();
+    match metric {
+        Metric::Dot => dot(a, b),
+        Metric::Cosine => dot(a, b) / (dot(a, a) * dot(b, b)).sqrt(),
+        Metric::L2 => -a.iter().zip(b).map(|(&x, &y)| f64::from(x - y).powi(2)).sum::<f64>(),
+    }
+}
+
+#[test]
+fn a_probe_of_every_cell_finds_every_vector_once() {
+    for metric in [Metric::Cosine, Metric::Dot, Metric::L2] {
+        let vectors = vectors(700, 20, 5);
+        let streams = write(&vectors, metric, Bits::Eight);
+        let meta = parse(&streams).unwrap();
+        let mut probe = Probe::new(&meta, &vectors[3], ProbeOptions { probes: 10_000, center_factor: 1 });
+        let mut found = Vec::new();
+        assert_eq!(run(&mut probe, &streams, &mut found).unwrap(), 2, "centers, then codes");
+        assert!(probe.is_exhausted());
+        found.sort_by_key(|candidate| candidate.ord);
+        assert_eq!(found.len(), 700);
+        for (ord, candidate) in found.iter().enumerate() {
+            let row = streams.order[ord];
+            assert_eq!((candidate.ord, candidate.doc), (ord as u32, row * 3));
+            let exact = exact(metric, &vectors[3], &vectors[row as usize]);
+            let own = f64::from(candidate.estimate);
+            let length = |v: &[f32]| v.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>().sqrt();
+            let size =
+                if metric == Metric::Cosine { 1.0 } else { length(&vectors[3]) * length(&vectors[row as usize]) };
+            // Two codes of 8 bits each, over components that differ by the whole range.
+            let weight = if metric == Metric::L2 { 2.0 } else { 1.0 };
+            assert!((own - exact).abs() <= 0.01 * weight * size, "{metric:?} {ord}: {own} for {exact}");
+        }
+    }
+}
+
+#[test]
+fn shortlists_hold_the_nearest_vectors() {
+    for (bits, floor) in [(Bits::One, 0.80), (Bits::Two, 0.9), (Bits::Four, 0.95), (Bits::Eight, 0.95)] {
+        for metric in [Metric::Cosine, Metric::Dot, Metric::L2] {
+            let vectors = vectors(1200, 48, 9);
+            let streams = write(&vectors, metric, bits);
+            let meta = parse(&streams).unwrap();
+            let mut hits = 0;
+            for query in vectors.iter().step_by(60) {
+                let query: Vec<f32> = query.iter().map(|v| v + 0.05).collect();
+                let mut best: Vec<u32> = (0..1200).collect();
+                let key = |row: u32| exact(metric, &query, &vectors[row as usize]);
+                best.sort_by(|&a, &b| key(b).total_cmp(&key(a)));
+                let mut found = Vec::new();
+                let mut probe = Probe::new(&meta, &query, ProbeOptions { probes: 24, center_factor: 4 });
+                run(&mut probe, &streams, &mut found).unwrap();
+                found.sort_by(|a, b| b.estimate.total_cmp(&a.estimate));
+                let short: Vec<u32> = found.iter().take(60).map(|candidate| candidate.doc / 3).collect();
+                hits += best[..10].iter().filter(|row| short.contains(row)).count();
+            }
+            let recall = hits as f64 / 200.0;
+            assert!(recall >= floor, "{bits:?} {metric:?}: {recall}");
+        }
+    }
+}
+
+#[test]
+fn resuming_goes_through_all_cells_without_repeating_one() {
+    let vectors = vectors(900, 8, 2);
+    let streams = write(&vectors, Metric::L2, Bits::Two);
+    let meta = parse(&streams).unwrap();
+    let mut probe = Probe::new(&meta, &vectors[0], ProbeOptions { probes: 3, center_factor: 2 });
+    let mut found = Vec::new();
+    loop {
+        run(&mut probe, &streams, &mut found).unwrap();
+        if probe.is_exhausted() {
+            break;
+        }
+        probe.resume();
+    }
+    let mut ords: Vec<u32> = found.iter().map(|candidate| candidate.ord).collect();
+    ords.sort_unstable();
+    assert!(ords.iter().copied().eq(0..900));
+}
+
+#[test]
+fn degenerate_sets_are_served() {
+    let one = vec![vec![0.5, -1.0, 2.0]];
+    let equal = vec![vec![0.25; 3]; 600];
+    let zero = vec![vec![0.0; 3]; 40];
+    let spike = vec![vec![1e18, 0.0, 0.0], vec![0.0, 1e-18, 0.0], vec![-1e18, 1.0, 1.0]];
+    for set in [one, equal, zero, spike] {
+        for metric in [Metric::Cosine, Metric::Dot, Metric::L2] {
+            for bits in Bits::ALL {
+                let streams = write(&set, metric, bits);
+                let meta = parse(&streams).unwrap();
+                let mut found = Vec::new();
+                let mut probe = Probe::new(&meta, &[1.0, 2.0, 3.0], ProbeOptions { probes: 500, center_factor: 1 });
+                run(&mut probe, &streams, &mut found).unwrap();
+                assert_eq!(found.len(), set.len(), "{metric:?} {bits:?}");
+                assert!(found.iter().all(|candidate| !candidate.estimate.is_nan()), "{metric:?} {bits:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn damage_is_reported_and_never_panics() {
+    let vectors = vectors(400, 12, 1);
+    let mut streams = write(&vectors, Metric::Cosine, Bits::One);
+    let mut rng = fastrand::Rng::with_seed(4);
+    for _ in 0..1000 {
+        let which = rng.usize(0..3);
+        let stream = [&mut streams.meta, &mut streams.centers, &mut streams.codes].into_iter().nth(which).unwrap();
+        let (at, bit) = (rng.usize(0..stream.len()), 1u8 << rng.u32(0..8));
+        stream[at] ^= bit;
+        let result = parse(&streams).and_then(|meta| {
+            let query = vec![0.5; meta.shape().dims as usize];
+            let mut probe = Probe::new(&meta, &query, ProbeOptions { probes: 10_000, center_factor: 1 });
+            run(&mut probe, &streams, &mut Vec::new())
+        });
+        // The table has its checksum with the caller, so damage there may only move a center.
+        match result {
+            Err(error) => assert_eq!(error.kind().code(), "corrupt"),
+            Ok(_) => assert_eq!(which, 0, "damage at {at} of stream {which} was not seen"),
+        }
+        let stream = [&mut streams.meta, &mut streams.centers, &mut streams.codes].into_iter().nth(which).unwrap();
+        stream[at] ^= bit;
+    }
+}
