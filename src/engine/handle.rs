@@ -344,7 +344,7 @@ impl<S: Storage> Index<S> {
 }
 
 /// Opens the newest commit, trying again if another writer commits in between.
-async fn load_newest<S: Storage>(
+pub(super) async fn load_newest<S: Storage>(
     opener: &Opener<S>,
     mode: OpenMode,
     previous: Option<&StorageSnapshot<S>>,

@@ -1,15 +1,23 @@
 //! A whole job in one call: documents to a finished index, several indexes into one.
 
+use std::sync::Arc;
+
 use futures_util::{Stream, StreamExt};
 use serde::Serialize;
 
 use crate::{
-    engine::{BuildOptions, Index, MergeOptions, OpenMode, OpenOptions, Refusal},
+    bitset::BitSet,
+    engine::{BuildOptions, Index, MergeOptions, OpenMode, OpenOptions, Refusal, handle::load_newest},
     error::{Error, Result},
-    index::{MergeReport, OnProgress, Phase, Progress},
+    ids::SegmentId,
+    index::{
+        MergeReport, OnProgress, Opener, Phase, Progress, StorageSnapshot, lookup,
+        merge::{MergeLimits, MergeSource, merge_segments},
+    },
     platform::{Cancel, now_millis, yield_now},
-    schema::DocumentBatch,
-    storage::Storage,
+    schema::{DocumentBatch, Schema},
+    segment::{OpenSegment, SearchFile},
+    storage::{self, Access, BlockCache, Storage},
 };
 
 /// What [`build`] did.
@@ -91,6 +99,8 @@ async fn fill<S: Storage>(
 /// Merges several indexes into a new one in `target`. Their schemas must be equal. Of documents with one id,
 /// the one of the later source stays.
 ///
+/// A merge that fails or is cancelled before its commit leaves an empty index in `target`.
+///
 /// # Errors
 /// `invalid_argument` if there is an index in `target` already or the schemas differ; else as [`Index::merge`].
 pub async fn merge<S: Storage>(
@@ -100,6 +110,130 @@ pub async fn merge<S: Storage>(
     progress: &dyn OnProgress,
     cancel: &Cancel,
 ) -> Result<MergeReport> {
-    let _ = (sources, target, options, progress, cancel);
-    Err(Error::invalid("the engine is being wired"))
+    let started = now_millis();
+    let mut snapshots = Vec::with_capacity(sources.len());
+    for source in sources {
+        let opener = Opener { own: source.clone(), base: None, cache: BlockCache::new(SOURCE_CACHE_BYTES) };
+        let snapshot = load_newest(&opener, OpenMode::Open, None).await;
+        snapshots.push(snapshot.map_err(|error| error.at(source.label()))?);
+    }
+    let Some(first) = snapshots.first() else { return Err(Error::invalid("there is nothing to merge")) };
+    let schema = Arc::clone(first.schema());
+    if let Some(ix) = snapshots.iter().position(|snapshot| snapshot.schema() != &schema) {
+        let (one, other) = (sources[0].label(), sources[ix].label());
+        return Err(Error::invalid(format!("the schemas of {one} and {other} differ")));
+    }
+    let open = OpenOptions {
+        mode: OpenMode::Create,
+        schema: Some(Schema::clone(&schema)),
+        memory_bytes: options.memory_bytes,
+        auto_merge: false,
+        grace_millis: 0,
+        ..OpenOptions::default()
+    };
+    let index = Index::open(target, open).await?;
+    let merged = merge_into(&index, sources, &snapshots, options, progress, cancel).await;
+    let closed = index.close().await;
+    let report = merged?;
+    closed?;
+    Ok(MergeReport { took: now_millis() - started, ..report })
+}
+
+/// Blocks of dictionaries while ids of several sources are compared.
+const SOURCE_CACHE_BYTES: u64 = 4 << 20;
+
+/// One segment of a source, with the documents that stay.
+struct Input<S: Storage> {
+    storage: S,
+    segment: OpenSegment<SearchFile<S::File>>,
+    live: Option<Arc<BitSet>>,
+    num_docs: u32,
+}
+
+async fn merge_into<S: Storage>(
+    index: &Index<S>,
+    storages: &[S],
+    snapshots: &[StorageSnapshot<S>],
+    options: MergeOptions,
+    progress: &dyn OnProgress,
+    cancel: &Cancel,
+) -> Result<MergeReport> {
+    let inputs = distinct_inputs(storages, snapshots, cancel).await?;
+    let schema = snapshots.first().map(|snapshot| Arc::clone(snapshot.schema())).unwrap_or_default();
+    let mut report = MergeReport::default();
+    let limits = MergeLimits { memory_bytes: options.memory_bytes };
+    let mut rest = inputs.as_slice();
+    while !rest.is_empty() {
+        // As many as fit the budget together; at least one, which is refused if it does not fit alone.
+        let needed = |count: usize| {
+            let sizes = rest[..count].iter().map(|one| (one.segment.max_doc(), one.segment.reader().pinned_bytes()));
+            MergeLimits::needed_bytes(&schema, &sizes.collect::<Vec<_>>())
+        };
+        let count = (1..=rest.len()).rev().find(|count| needed(*count) <= options.memory_bytes).unwrap_or(1);
+        let (now, later) = rest.split_at(count);
+        rest = later;
+        let mut sources = Vec::with_capacity(now.len());
+        for one in now {
+            let toc = one.segment.reader().toc();
+            let open = storage::OpenOptions { access: Access::MERGE, len: Some(toc.file_len) };
+            let file = one.storage.open(&toc.id.file_name(), open).await?;
+            sources.push(MergeSource { segment: one.segment.with_raw(file), live: one.live.clone() });
+        }
+        let (own, id) = (&index.0.opener.own, SegmentId::random()?);
+        let mut writer = index.0.writer().await?;
+        let merged = merge_segments(own, id, &schema, sources, limits, progress, cancel).await?;
+        writer.get().adopt(&merged).await?;
+        writer.show();
+        report.merged_segments += now.len() as u32;
+        report.new_segments += 1;
+        report.docs += u64::from(merged.docs.num_docs());
+        report.dropped_docs += now.iter().map(|one| u64::from(one.segment.max_doc() - one.num_docs)).sum::<u64>();
+        report.bytes_read += merged.bytes_read;
+        report.bytes_written += merged.toc.file_len;
+        report.peak_memory_bytes = report.peak_memory_bytes.max(merged.peak_memory_bytes);
+    }
+    report.num_segments = index.commit_only().await?.num_segments;
+    if options.max_segments.is_some() {
+        let more = index.merge(options, progress, cancel).await?;
+        report.merged_segments += more.merged_segments;
+        report.new_segments += more.new_segments;
+        report.bytes_read += more.bytes_read;
+        report.bytes_written += more.bytes_written;
+        report.peak_memory_bytes = report.peak_memory_bytes.max(more.peak_memory_bytes);
+        report.num_segments = more.num_segments;
+    }
+    Ok(report)
+}
+
+/// The segments of all sources; a document whose id a later source has too is not live.
+async fn distinct_inputs<S: Storage>(
+    storages: &[S],
+    snapshots: &[StorageSnapshot<S>],
+    cancel: &Cancel,
+) -> Result<Vec<Input<S>>> {
+    let mut inputs: Vec<(usize, Input<S>)> = Vec::new();
+    for (ix, (storage, snapshot)) in storages.iter().zip(snapshots).enumerate() {
+        for one in snapshot.segments() {
+            let (storage, segment) = (storage.clone(), one.segment.clone());
+            inputs.push((ix, Input { storage, segment, live: one.live.clone(), num_docs: one.num_docs }));
+        }
+    }
+    for later in 0..inputs.len() {
+        let earlier = inputs.iter().position(|(ix, _)| *ix == inputs[later].0).unwrap_or(0);
+        if earlier == 0 {
+            continue;
+        }
+        let (segment, live) = (inputs[later].1.segment.clone(), inputs[later].1.live.clone());
+        let mut walk = lookup::IdWalk::new(&segment, live.as_deref());
+        while let Some(ids) = walk.next().await? {
+            cancel.check()?;
+            for (_, one) in &mut inputs[..earlier] {
+                let found = lookup::find_docs(&one.segment, &ids).await?;
+                let docs = found.into_iter().map(|(_, doc)| doc);
+                lookup::remove(&mut one.live, &mut one.num_docs, one.segment.max_doc(), docs);
+            }
+            yield_now().await;
+        }
+    }
+    Ok(inputs.into_iter().map(|(_, input)| input).collect())
 }

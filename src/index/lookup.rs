@@ -61,6 +61,47 @@ pub async fn find_docs<F: File, T: AsRef<[u8]>>(
     Ok(found)
 }
 
+/// Walks the ids of a segment's live documents in ascending order, a window at a time.
+#[derive(Debug)]
+pub struct IdWalk<'a, F: File> {
+    segment: &'a OpenSegment<F>,
+    live: Option<&'a BitSet>,
+    next_block: usize,
+}
+
+impl<'a, F: File> IdWalk<'a, F> {
+    /// In front of the first id.
+    pub fn new(segment: &'a OpenSegment<F>, live: Option<&'a BitSet>) -> Self {
+        Self { segment, live, next_block: 0 }
+    }
+
+    /// The next id terms, of about [`WINDOW_BYTES`] of dictionary; `None` at the end.
+    ///
+    /// # Errors
+    /// `corrupt`, storage's own.
+    pub async fn next(&mut self) -> Result<Option<Vec<Vec<u8>>>> {
+        let Some(index) = self.segment.terms(ID_FIELD) else { return Ok(None) };
+        let Some(mut range) = index.block_range(self.next_block) else { return Ok(None) };
+        self.next_block += 1;
+        while let Some(more) = index.block_range(self.next_block).filter(|more| more.end - range.start <= WINDOW_BYTES)
+        {
+            range.end = more.end;
+            self.next_block += 1;
+        }
+        let bytes = self.segment.reader().read_one(SectionKind::Terms, ID_FIELD, range).await?;
+        let damaged = |error| Error::corrupt(format!("ids of segment {}", self.segment.id()), error);
+        let mut cursor = terms::TermCursor::new(index.options(), bytes);
+        let mut ids = Vec::new();
+        while cursor.advance().map_err(damaged)? {
+            let is_live = |doc: u32| self.live.is_none_or(|live| live.contains(doc));
+            if cursor.info().singleton.is_some_and(is_live) {
+                ids.push(cursor.term().to_vec());
+            }
+        }
+        Ok(Some(ids))
+    }
+}
+
 /// Takes documents out of a set of live ones (`None`: all); returns how many were in it.
 pub fn remove(
     live: &mut Option<Arc<BitSet>>,

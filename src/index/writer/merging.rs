@@ -97,6 +97,24 @@ impl<S: Storage> IndexWriter<S> {
         Ok(MergeTask { id: SegmentId::random()?, schema, storage: self.opener.own.clone(), sources, _mark: mark })
     }
 
+    /// Takes over a segment that was merged from other indexes into this storage: it is part of the next commit.
+    /// Its ids must not be in this index.
+    ///
+    /// # Errors
+    /// Storage's own, `corrupt`.
+    pub async fn adopt(&mut self, merged: &Merged) -> Result<()> {
+        self.check_usable()?;
+        let (own, toc) = (&self.opener.own, &merged.toc);
+        self.fresh.push(toc.id.file_name());
+        let options = OpenOptions { access: Access::SEARCH, len: Some(toc.file_len) };
+        let file = own.open(&toc.id.file_name(), options).await?;
+        let segment = OpenSegment::open(file, toc.clone(), &self.opener.cache, &own.profile()).await?;
+        let current = LiveState { live: None, num_docs: segment.max_doc() };
+        let home = SegmentHome::Own;
+        self.segments.push(WriterSegment { segment, home, overlay: 0, committed: None, current, dirty: false });
+        Ok(())
+    }
+
     /// Publishes a merged segment in place of its sources. Deletions that were committed meanwhile are carried
     /// over in this commit, those not committed yet stay pending; other pending changes are not published.
     ///
