@@ -11,14 +11,16 @@ use serde_json::{Map, Value};
 use crate::{
     engine::{IndexInfo, MergeOptions, OpenMode, OpenOptions, info},
     error::{Error, ErrorKind, Result},
+    gpu::{GpuHost, GpuOptions},
     ids::DocId,
     index::{
         AddReport, CheckReport, Commit, CommitInfo, IndexWriter, MergeReport, OnProgress, Opener, StorageSnapshot,
         WriterOptions, get::get_documents,
     },
     platform::Cancel,
-    query::request::{SearchRequest, SearchResponse},
+    query::request::{SearchRequest, SearchResponse, SearchStats},
     schema::DocumentBatch,
+    searcher,
     storage::{BlockCache, IoCounts, IoTrace, Storage},
 };
 
@@ -36,6 +38,7 @@ pub(super) struct Inner<S: Storage> {
     writer: AsyncMutex<Option<IndexWriter<S>>>,
     /// Held by the merge under way: one at a time.
     pub(super) merge_turn: AsyncMutex<()>,
+    gpu: GpuHost,
     closed: AtomicBool,
     pending_docs: AtomicU64,
     pending_bytes: AtomicU64,
@@ -107,13 +110,13 @@ impl<S: Storage> Inner<S> {
         Ok(guard)
     }
 
-    fn count_io(&self, trace: &IoTrace) {
-        let (mut sum, counts) = (self.io(), trace.counts());
-        sum.requests += counts.requests;
-        sum.bytes += counts.bytes;
-        sum.cache_hits += counts.cache_hits;
-        sum.cache_misses += counts.cache_misses;
-        sum.waves += counts.waves;
+    fn count_io(&self, stats: &SearchStats) {
+        let mut sum = self.io();
+        sum.requests += stats.requests;
+        sum.bytes += stats.bytes;
+        sum.cache_hits += stats.cache_hits;
+        sum.cache_misses += stats.cache_misses;
+        sum.waves += u64::from(stats.waves);
     }
 }
 
@@ -134,12 +137,14 @@ impl<S: Storage> Index<S> {
         if let (Some(wanted), true) = (&options.schema, snapshot.schema().fields().count() > 1) {
             snapshot.schema().extended(wanted)?;
         }
+        let gpu = GpuHost::new(GpuOptions { budget_bytes: options.gpu_bytes });
         Ok(Self(Arc::new(Inner {
             opener,
             options,
             snapshot: Mutex::new(Arc::new(snapshot)),
             writer: AsyncMutex::new(None),
             merge_turn: AsyncMutex::new(()),
+            gpu,
             closed: AtomicBool::new(false),
             pending_docs: AtomicU64::new(0),
             pending_bytes: AtomicU64::new(0),
@@ -253,7 +258,14 @@ impl<S: Storage> Index<S> {
         let snapshot = Arc::clone(&self.0.snapshot());
         let trace = Arc::new(IoTrace::new());
         let found = get_documents(snapshot.traced(&trace).segments(), ids).await;
-        self.0.count_io(&trace);
+        let counts = trace.counts();
+        self.0.count_io(&SearchStats {
+            requests: counts.requests,
+            bytes: counts.bytes,
+            cache_hits: counts.cache_hits,
+            cache_misses: counts.cache_misses,
+            ..SearchStats::default()
+        });
         let found = match found {
             Ok(found) => found,
             Err(error) => return Err(self.explain_missing(error, snapshot.generation()).await),
@@ -275,8 +287,14 @@ impl<S: Storage> Index<S> {
     /// files of this snapshot after their grace.
     pub async fn search(&self, request: &SearchRequest, cancel: &Cancel) -> Result<SearchResponse> {
         self.0.check_open()?;
-        let _ = (request, cancel);
-        Err(Error::invalid("the searcher is being wired"))
+        let snapshot = Arc::clone(&self.0.snapshot());
+        match searcher::search(&snapshot, &self.0.gpu, request, cancel).await {
+            Ok(response) => {
+                self.0.count_io(&response.stats);
+                Ok(response)
+            }
+            Err(error) => Err(self.explain_missing(error, snapshot.generation()).await),
+        }
     }
 
     /// A missing file may mean that the snapshot is old: says so then.

@@ -1,6 +1,6 @@
 //! Options and their defaults.
 
-use crate::schema::Schema;
+use crate::{gpu::GpuOptions, schema::Schema};
 
 /// What to do if the index is there already, or is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,6 +28,8 @@ pub struct OpenOptions<S> {
     pub memory_bytes: u64,
     /// Budget of the block cache. Default 64 MiB.
     pub cache_bytes: u64,
+    /// Budget of buffers on the GPU. Default 256 MiB.
+    pub gpu_bytes: u64,
     /// How long the first write waits for another writer to end. Default 1000.
     pub writer_wait_millis: u32,
     /// Give the writer lock back after every commit, so that another tab can write in between. Default false.
@@ -52,6 +54,7 @@ impl<S> Default for OpenOptions<S> {
             schema: None,
             memory_bytes: DEFAULT_MEMORY_BYTES,
             cache_bytes: DEFAULT_MEMORY_BYTES,
+            gpu_bytes: GpuOptions::default().budget_bytes,
             writer_wait_millis: 1000,
             release_after_commit: false,
             auto_merge: true,
