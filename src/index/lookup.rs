@@ -27,8 +27,10 @@ pub async fn find_docs<F: File, T: AsRef<[u8]>>(
 ) -> Result<Vec<(usize, DocOrd)>> {
     let Some(index) = segment.terms(ID_FIELD) else { return Ok(Vec::new()) };
     let mut found = Vec::new();
-    let mut located =
-        sorted.iter().enumerate().filter_map(|(ix, term)| Some((ix, index.locate(term.as_ref())?))).peekable();
+    let located: Vec<(usize, Range<u64>)> =
+        sorted.iter().enumerate().filter_map(|(ix, term)| Some((ix, index.locate(term.as_ref())?))).collect();
+    // Collected, so that the future is `Send`: it holds no closure over the terms.
+    let mut located = located.into_iter().peekable();
     while located.peek().is_some() {
         // Terms ascend, so blocks do: those of one window are gathered, each once.
         let (mut blocks, mut wanted): (Vec<Range<u64>>, Vec<(usize, usize)>) = (Vec::new(), Vec::new());

@@ -14,6 +14,8 @@ mod hits;
 mod pace;
 mod snippet;
 mod sort;
+#[cfg(test)]
+mod tests;
 mod words;
 
 pub use ask::MAX_LIMIT;
