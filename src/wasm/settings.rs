@@ -51,6 +51,7 @@ impl OpenSettings {
             auto_merge: self.auto_merge.unwrap_or(default.auto_merge),
             grace_millis: self.grace_millis.unwrap_or(default.grace_millis),
             base,
+            ..default
         })
     }
 }
