@@ -13,23 +13,28 @@ use super::search::SegmentRows;
 /// Bytes read per await: a few windows that go out together.
 const ROUND_BYTES: u64 = 4 << 20;
 
+/// A window of a scan: long enough for full batches, short enough that a small cache keeps it.
+const WINDOW_BYTES: u64 = 128 << 10;
+
 /// Windows on their way from a file.
 pub(super) struct Rounds {
     windows: std::vec::IntoIter<RowWindow>,
-    /// Which rows to check.
+    /// Requests counted when the next round was first asked for.
+    requests: Option<u64>,
+    /// Which rows of the round that was read to check.
     pub(super) verify: Verify,
 }
 
 impl Rounds {
     /// All rows that accepted documents of `segment` own.
     pub(super) fn new<F: File>(segment: &SegmentRows<'_, F>) -> Self {
-        Self::of(segment, segment.reader.windows(segment.accept, &WindowOptions::default()))
+        let options = WindowOptions { window_bytes: WINDOW_BYTES, ..WindowOptions::default() };
+        Self::of(segment, segment.reader.windows(segment.accept, &options))
     }
 
     /// The given windows.
     pub(super) fn of<F: File>(segment: &SegmentRows<'_, F>, windows: Vec<RowWindow>) -> Self {
-        let verify = if segment.file.as_slice().is_some() { Verify::Unseen } else { Verify::All };
-        Self { windows: windows.into_iter(), verify }
+        Self { windows: windows.into_iter(), requests: num_requests(segment), verify: Verify::All }
     }
 
     /// How many of the windows left make the next round.
@@ -54,6 +59,10 @@ impl Rounds {
         let windows: Vec<RowWindow> = self.windows.by_ref().take(len).collect();
         let in_file = |window: &RowWindow| segment.offset + window.bytes.start..segment.offset + window.bytes.end;
         let bytes = segment.file.read_ranges(&windows.iter().map(in_file).collect::<Vec<_>>()).await?;
+        let requests = num_requests(segment);
+        let stayed = segment.file.as_slice().is_some() || (requests.is_some() && requests == self.requests);
+        self.verify = if stayed { Verify::Unseen } else { Verify::All };
+        self.requests = requests;
         let rest = self.windows.as_slice();
         let ahead: Vec<_> = rest[..Self::next_len(rest)].iter().map(in_file).collect();
         if !ahead.is_empty() {
@@ -61,4 +70,8 @@ impl Rounds {
         }
         Ok(Some(windows.into_iter().zip(bytes).collect()))
     }
+}
+
+fn num_requests<F>(segment: &SegmentRows<'_, F>) -> Option<u64> {
+    segment.trace.map(|trace| trace.counts().requests)
 }

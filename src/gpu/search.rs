@@ -5,7 +5,7 @@ use crate::{
     error::{Error, Result},
     ids::{DocAddress, DocOrd, SegmentOrd},
     platform::{self, Cancel},
-    storage::File,
+    storage::{File, IoTrace},
     topk::{Scored, TopK},
     vectors::{FlatScan, VectorFormatError, VectorQuery, VectorsReader},
 };
@@ -30,6 +30,9 @@ pub struct SegmentRows<'a, F> {
     pub offset: u64,
     /// Documents that may be returned: live and passing the filter. All without one.
     pub accept: Option<&'a BitSet>,
+    /// Counters that `file` adds to. Rows read while they stand still come from memory and are checked once;
+    /// all others each time.
+    pub trace: Option<&'a IoTrace>,
 }
 
 /// What to look for.
@@ -61,7 +64,7 @@ const SLICE_MILLIS: f64 = 8.0;
 
 /// Scores every accepted vector of `segments` against every query.
 ///
-/// Reads are windows of at most 1 MiB, a few per await, the next ones prefetched while the current ones are
+/// Reads are windows of at most 128 KiB, some per await, the next ones prefetched while the current ones are
 /// scored; rows that no accepted document owns are not read where the gaps are long enough.
 ///
 /// # Errors
@@ -73,7 +76,7 @@ const SLICE_MILLIS: f64 = 8.0;
 /// # use rangefind::{bitset::BitSet, gpu::*, ids::*, platform::{Cancel, block_on}, storage::File, vectors::*};
 /// async fn nearest<F: File>(reader: &VectorsReader, file: &F, live: &BitSet, query: Vec<f32>) -> DocOrd {
 ///     let gpu = GpuHost::new(GpuOptions::default()); // one per engine
-///     let segment = SegmentRows { segment: SegmentOrd(0), reader, file, offset: 32, accept: Some(live) };
+///     let segment = SegmentRows { segment: SegmentOrd(0), reader, file, offset: 32, accept: Some(live), trace: None };
 ///     let request = FlatRequest { queries: vec![query], k: 10, mode: Mode::Auto };
 ///     let answer = search_flat(&gpu, &[segment], &request, &Cancel::new()).await.unwrap();
 ///     answer.hits[0][0].ord.doc

@@ -56,7 +56,7 @@ impl TestSegment {
 
     pub(super) fn rows(&self, segment: u32) -> SegmentRows<'_, MemoryFile> {
         let (reader, file, accept) = (&self.reader, &self.file, self.accept.as_ref());
-        SegmentRows { segment: SegmentOrd(segment), reader, file, offset: OFFSET, accept }
+        SegmentRows { segment: SegmentOrd(segment), reader, file, offset: OFFSET, accept, trace: None }
     }
 }
 
@@ -151,4 +151,73 @@ fn a_search_may_move_between_threads() {
     let cancel = Cancel::new();
     let answer = block_on(assert_send(search_flat::<MemoryFile>(&gpu, &[], &request, &cancel))).unwrap();
     assert!(answer.hits.is_empty());
+}
+
+#[test]
+fn rows_are_checked_when_they_are_fetched_and_not_again_while_they_stay_in_the_cache() {
+    use crate::storage::{Access, BlockCache, CachedFile, IoTrace, Storage, memory::MemoryStorage};
+    use std::sync::Arc;
+
+    let mut rng = fastrand::Rng::with_seed(9);
+    let options = VectorOptions { dims: 16, metric: Metric::Dot };
+    let good = TestSegment::random(&mut rng, &options, 2000, false, false);
+    let bytes = crate::storage::File::as_slice(&good.file).unwrap().clone();
+    let damaged = Replaced { good: bytes.clone(), damaged: flip(&bytes), is_damaged: Arc::default() };
+    let cache = BlockCache::new(8 << 20);
+    let file: CachedFile<Replaced> = cache.wrap(damaged.clone(), "x", Access::SEARCH, &MemoryStorage::new().profile());
+    let search = |file: &CachedFile<Replaced>| {
+        let trace = Arc::new(IoTrace::new());
+        let file = file.traced(trace.clone());
+        let rows = SegmentRows { file: &file, trace: Some(&trace), ..rows_of(&good, &file) };
+        let request = FlatRequest { queries: vec![vec![1.0; 16]], k: 3, mode: Mode::Off };
+        block_on(search_flat(&GpuHost::new(GpuOptions::default()), &[rows], &request, &Cancel::new()))
+    };
+    let first = search(&file).unwrap();
+    damaged.is_damaged.store(true, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(search(&file).unwrap(), first, "all resident: nothing was fetched");
+    let fresh: CachedFile<Replaced> =
+        BlockCache::new(8 << 20).wrap(damaged, "x", Access::SEARCH, &MemoryStorage::new().profile());
+    assert_eq!(search(&fresh).unwrap_err().kind().code(), "corrupt", "fetched again, although seen intact before");
+}
+
+fn rows_of<'a, F>(segment: &'a TestSegment, file: &'a F) -> SegmentRows<'a, F> {
+    SegmentRows { segment: SegmentOrd(0), reader: &segment.reader, file, offset: OFFSET, accept: None, trace: None }
+}
+
+fn flip(bytes: &Bytes) -> Bytes {
+    let mut damaged = bytes.to_vec();
+    damaged[OFFSET as usize + 100] ^= 1;
+    damaged.into()
+}
+
+/// A file whose content can be replaced by damaged bytes.
+#[derive(Clone)]
+struct Replaced {
+    good: Bytes,
+    damaged: Bytes,
+    is_damaged: std::sync::Arc<std::sync::atomic::AtomicBool>,
+}
+
+impl crate::storage::File for Replaced {
+    fn len(&self) -> u64 {
+        self.good.len() as u64
+    }
+
+    fn is_empty(&self) -> bool {
+        self.good.is_empty()
+    }
+
+    async fn read_ranges(&self, ranges: &[std::ops::Range<u64>]) -> crate::error::Result<Vec<Bytes>> {
+        let is_damaged = self.is_damaged.load(std::sync::atomic::Ordering::Relaxed);
+        let bytes = if is_damaged { &self.damaged } else { &self.good };
+        Ok(ranges.iter().map(|range| bytes.slice(range.start as usize..range.end as usize)).collect())
+    }
+
+    fn prefetch(&self, _ranges: &[std::ops::Range<u64>]) -> usize {
+        0
+    }
+
+    fn as_slice(&self) -> Option<&Bytes> {
+        None
+    }
 }

@@ -354,6 +354,7 @@ impl<F: File> Search<'_, F> {
                 file: segment.segment.reader().file(),
                 offset: section.offset,
                 accept: filter.live.as_deref(),
+                trace: Some(self.trace),
             })
         });
         let rows: Vec<_> = rows.collect();

@@ -158,7 +158,7 @@ fn a_device_lost_in_mid_search_gives_the_answer_of_the_cpu() {
             .zip(segments.iter().zip(&files))
             .map(|(ord, (segment, file))| {
                 let (reader, accept) = (&segment.reader, segment.accept.as_ref());
-                SegmentRows { segment: SegmentOrd(ord), reader, file, offset: OFFSET, accept }
+                SegmentRows { segment: SegmentOrd(ord), reader, file, offset: OFFSET, accept, trace: None }
             })
             .collect();
         let request = FlatRequest { queries: queries.clone(), k: 5, mode: Mode::Required };
