@@ -46,7 +46,7 @@ pub use impacts::Impact;
 
 pub use inverter::{FieldParts, InvertedField, Inverter};
 pub use merge::{FieldMerger, MergeStep, Want, merge_norms};
-pub use reader::{Damage, END, Postings};
+pub use reader::{Damage, END, Lookahead, Postings};
 pub use writer::MAX_DOCS;
 
 /// The data streams of an indexed field.

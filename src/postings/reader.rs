@@ -156,14 +156,13 @@ impl Postings {
     fn next_in_new_block(&mut self) -> u32 {
         match self.loaded {
             Some(block) if block >= self.skips.last_block() => return self.end(),
-            // Skips may be ahead of the block that is decoded.
-            Some(block) if block == self.skips.block() => {
+            Some(_) => {
                 if let Err(error) = self.skips.next(&self.bytes) {
                     self.fail(error);
                     return END;
                 }
             }
-            Some(_) | None => {}
+            None => {}
         }
         self.load();
         self.doc
@@ -315,30 +314,6 @@ impl Postings {
         }
     }
 
-    /// The rest of the decoded block up to and without `end`: documents and frequencies from the current document on.
-    /// Goes behind them; empty at the end. Then [`Self::doc`] is the first document not given.
-    #[inline]
-    pub fn drain_block(&mut self, end: u32, mut each: impl FnMut(u32, u32)) {
-        if self.doc >= end {
-            return;
-        }
-        if self.pending_freqs.is_some() {
-            self.load_freqs();
-        }
-        let from = self.at;
-        let to = if self.docs[self.len - 1] < end { self.len } else { find_at_least(&self.docs, end) };
-        for (&doc, &freq) in self.docs[from..to].iter().zip(&self.freqs[from..to]) {
-            each(doc, freq);
-        }
-        if to < self.len {
-            self.at = to;
-            self.doc = self.docs[to];
-        } else {
-            self.at = self.len - 1;
-            self.next();
-        }
-    }
-
     /// The documents alone, from the current one up to and without `end`.
     #[inline]
     pub fn drain_docs(&mut self, end: u32, mut each: impl FnMut(u32)) {
@@ -355,38 +330,112 @@ impl Postings {
         }
     }
 
-    /// Moves the view on blocks to the one that could hold `target`, without decoding anything, and gives its last
-    /// document: up to there [`Self::block_impacts`] hold. A tail, whose end is not known, answers `END - 1`.
-    /// From then on only documents at or above `target` can be reached.
-    #[inline]
-    pub fn shallow_advance(&mut self, target: u32) -> u32 {
-        if target > self.skips.entry().last_doc
-            && let Err(error) = self.skips.seek(target, &self.bytes)
-        {
-            self.fail(error);
-        }
-        self.skips.entry().last_doc.min(END - 1)
+    /// Whether all documents are in one block, decoded at the first step.
+    pub fn is_short(&self) -> bool {
+        (self.doc_freq as usize) < BLOCK_LEN
     }
 
-    /// Which block [`Self::shallow_advance`] came to: its impacts need to be looked at once.
+    /// The decoded block from the current document up to and without `end`: documents and frequencies. Then
+    /// [`Self::consume`] goes behind them. Empty at the end.
     #[inline]
-    pub fn shallow_block(&self) -> u32 {
-        self.skips.block()
+    pub fn block_until(&mut self, end: u32) -> (&[u32], &[u32]) {
+        if self.doc >= end {
+            return (&[], &[]);
+        }
+        if self.pending_freqs.is_some() {
+            self.load_freqs();
+        }
+        let to = if self.docs[self.len - 1] < end { self.len } else { find_at_least(&self.docs, end) };
+        (&self.docs[self.at..to], &self.freqs[self.at..to])
     }
 
-    /// Impacts of the block under [`Self::shallow_advance`]; of the whole term for a tail. None at all means that
-    /// nothing is known.
-    pub fn block_impacts(&self, each: impl FnMut(Impact)) {
-        let range = self.skips.entry().impacts.clone();
-        let mut reader = Reader::new(self.bytes.get(range).unwrap_or_default());
-        if let Err(error) = impacts::for_each(&mut reader, each) {
-            self.damage.note(error);
+    /// Goes `count` documents on inside the decoded block, or to the first one of the next block.
+    #[inline]
+    pub fn consume(&mut self, count: usize) -> u32 {
+        if count == 0 {
+            return self.doc;
         }
+        self.at += count - 1;
+        self.next()
+    }
+
+    /// A view on the blocks that runs ahead of the iterator; `None` for a term without full blocks.
+    pub fn lookahead(&self) -> Option<Lookahead> {
+        if self.skips.num_full() == 0 {
+            return None;
+        }
+        Some(Lookahead { skips: self.skips.clone(), bytes: self.bytes.clone(), damage: self.damage.clone() })
     }
 
     /// Impacts of the whole term; none for one of less than 128 documents.
     pub fn term_impacts(&self, each: impl FnMut(Impact)) {
         let mut reader = Reader::new(self.bytes.get(self.skips.term_impacts()).unwrap_or_default());
+        if let Err(error) = impacts::for_each(&mut reader, each) {
+            self.damage.note(error);
+        }
+    }
+}
+
+/// A view that moves forward over the blocks of a term and decodes none of them.
+#[derive(Debug)]
+pub struct Lookahead {
+    skips: Skips,
+    bytes: Bytes,
+    damage: Damage,
+}
+
+impl Lookahead {
+    /// Goes to the block that could hold `target` and gives its last document; `END - 1` for a tail, whose end is not
+    /// known, and where there is none.
+    #[inline]
+    pub fn seek(&mut self, target: u32) -> u32 {
+        if target > self.skips.entry().last_doc
+            && let Err(error) = self.skips.seek(target, &self.bytes)
+        {
+            self.fail(error);
+        }
+        self.last_doc()
+    }
+
+    #[cold]
+    fn fail(&mut self, error: DecodeError) {
+        self.damage.note(error);
+        self.skips = Skips::ended();
+    }
+
+    /// Goes to the next block and gives its last document; stays on the last one.
+    pub fn next_block(&mut self) -> u32 {
+        if let Err(error) = self.skips.next(&self.bytes) {
+            self.fail(error);
+        }
+        self.last_doc()
+    }
+
+    fn last_doc(&self) -> u32 {
+        self.skips.entry().last_doc.min(END - 1)
+    }
+
+    /// Whether there is no block behind.
+    pub fn is_last(&self) -> bool {
+        self.skips.block() >= self.skips.last_block()
+    }
+
+    /// Number of the block.
+    #[inline]
+    pub fn block(&self) -> u32 {
+        self.skips.block()
+    }
+
+    /// First document that the block could hold.
+    #[inline]
+    pub fn first_doc(&self) -> u32 {
+        self.skips.entry().base.wrapping_add(1)
+    }
+
+    /// Impacts of the block; of the whole term for a tail. None at all means that nothing is known.
+    pub fn impacts(&self, each: impl FnMut(Impact)) {
+        let range = self.skips.entry().impacts.clone();
+        let mut reader = Reader::new(self.bytes.get(range).unwrap_or_default());
         if let Err(error) = impacts::for_each(&mut reader, each) {
             self.damage.note(error);
         }

@@ -29,7 +29,7 @@ pub(super) struct Entry {
 }
 
 /// A view that moves forward over the blocks of a term.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Skips {
     options: FieldOptions,
     num_full: u32,
@@ -65,7 +65,7 @@ impl Skips {
     /// On the first block.
     pub fn open(options: FieldOptions, info: &TermInfo, bytes: &[u8]) -> Result<Self, DecodeError> {
         let num_full = info.doc_freq / BLOCK_LEN as u32;
-        let has_tail = info.doc_freq % BLOCK_LEN as u32 != 0;
+        let has_tail = !info.doc_freq.is_multiple_of(BLOCK_LEN as u32);
         let docs_at = info.skip_len as usize;
         let needed = docs_at + info.docs_len as usize;
         if bytes.len() < needed {

@@ -110,6 +110,7 @@ fn advance_agrees_with_next() {
         for _ in 0..4 {
             let damage = Damage::default();
             let mut postings = open(options, &info, &out, last + 1, &damage);
+            let mut lookahead = postings.lookahead();
             let jump = 1 + last / random.u32(1..300).min(last + 1);
             let (mut target, mut found) = (random.u32(0..=jump), Vec::new());
             let (mut at, mut read) = (0, None);
@@ -117,10 +118,12 @@ fn advance_agrees_with_next() {
                 while at < list.len() && list[at].0 < target {
                     at += 1;
                 }
-                if random.u8(0..3) == 0 {
-                    let end = postings.shallow_advance(target);
-                    assert!(list[at..].iter().all(|entry| entry.0 >= target) && (end >= target || end == last));
-                    check_impacts(&postings, options, &list, target, end);
+                if let Some(lookahead) = &mut lookahead
+                    && random.u8(0..3) == 0
+                {
+                    let end = lookahead.seek(target);
+                    assert!(end >= target || end == last);
+                    check_impacts(&postings, lookahead, options, &list, end);
                 }
                 let doc = postings.advance(target);
                 let Some(expected) = list.get(at) else {
@@ -143,9 +146,10 @@ fn advance_agrees_with_next() {
 }
 
 /// No document of a block scores better than its impacts.
-fn check_impacts(postings: &Postings, options: FieldOptions, list: &List, from: u32, end: u32) {
+fn check_impacts(postings: &Postings, lookahead: &Lookahead, options: FieldOptions, list: &List, end: u32) {
+    let from = lookahead.first_doc();
     let (mut block, mut term) = (Vec::new(), Vec::new());
-    postings.block_impacts(|impact| block.push(impact));
+    lookahead.impacts(|impact| block.push(impact));
     postings.term_impacts(|impact| term.push(impact));
     if !options.freqs || list.len() < 128 {
         assert!(term.is_empty());
@@ -180,7 +184,10 @@ fn draining_gives_every_document_once() {
                 postings.drain_docs(end, |doc| found.push((doc, 0)));
             } else {
                 while postings.doc() < end {
-                    postings.drain_block(end, |doc, freq| found.push((doc, freq)));
+                    let (docs, freqs) = postings.block_until(end);
+                    found.extend(docs.iter().copied().zip(freqs.iter().copied()));
+                    let count = docs.len();
+                    postings.consume(count);
                 }
             }
             assert!(postings.doc() >= end);
@@ -220,10 +227,14 @@ fn damaged_bytes_never_panic() {
                 0 => postings.next(),
                 1 => postings.advance(random.u32(0..max_doc)),
                 _ => {
-                    let end = postings.shallow_advance(random.u32(0..max_doc));
-                    postings.block_impacts(|_| ());
-                    postings.drain_block(end, |doc, _| assert!(doc < max_doc));
-                    postings.doc()
+                    if let Some(mut lookahead) = postings.lookahead() {
+                        lookahead.seek(random.u32(0..max_doc));
+                        lookahead.impacts(|_| ());
+                    }
+                    let (docs, _) = postings.block_until(max_doc);
+                    assert!(docs.iter().all(|&doc| doc < max_doc));
+                    let count = docs.len();
+                    postings.consume(count)
                 }
             };
             assert!(doc < max_doc || doc == END);
