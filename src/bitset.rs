@@ -51,6 +51,15 @@ impl BitSet {
         set
     }
 
+    /// The set over `0..len` whose bits are `words`, 64 a word, lowest first. Missing words are zero; bits beyond the
+    /// length are dropped.
+    pub fn from_words(mut words: Vec<u64>, len: u32) -> Self {
+        words.resize((len as usize).div_ceil(64), 0);
+        let mut set = Self { words, len };
+        set.clear_tail();
+        set
+    }
+
     fn clear_tail(&mut self) {
         if let Some(last) = self.words.last_mut()
             && !self.len.is_multiple_of(64)

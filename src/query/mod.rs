@@ -6,15 +6,15 @@
 //! **Plan.** One [`Plan`] answers a query over all segments of a snapshot. It is a step machine without I/O:
 //!
 //! ```text
-//! let mut plan = Plan::new(&query, segments);          // segments: Vec<Arc<SegmentText>>, made once per snapshot
+//! let mut plan = Plan::new(&query, segments)?;         // segments: Vec<Arc<SegmentText>>, made once per snapshot
 //! while !plan.is_ready() {
-//!     let wants = plan.wanted();                        // wave 1: term blocks; wave 2: postings and norms
-//!     plan.feed(read_all(&wants).await?)?;              // bytes in the order of the wants
+//!     let bytes = read_all(plan.wanted()).await?;       // wave 1: term blocks; wave 2: postings and norms
+//!     plan.feed(bytes)?;                                // in the order of the wants
 //! }
 //! let top = plan.top_k(limit, &filters, &cancel)?;      // filters: one SegmentFilter per segment
 //! let total = plan.count(&filters, &cancel)?;           // exact, without scoring
 //! let set = plan.matches(segment, &filters[segment])?;  // for facets and sorting
-//! let why = plan.explain(segment, doc, &filters[segment])?; // value == score
+//! let why = plan.explain(segment, doc, &filters[segment], &names)?; // value == score
 //! ```
 //!
 //! What is resident already (memory, a mapped file, pinned norms) is put into [`FieldText`] and never asked for, so
@@ -28,13 +28,21 @@
 
 #![forbid(unsafe_code)]
 
+mod bind;
+mod bm25;
+mod collect;
+mod exec;
+mod explain;
 mod highlight;
 mod parse;
 mod plan;
 pub mod request;
+mod scorer;
 mod tree;
+
+pub use bm25::Bm25Params;
 
 pub use highlight::Highlighter;
 pub use parse::{ParseField, ParseOptions, Parsed, parse_lucene, parse_plain};
-pub use plan::{FieldText, Plan, ScoredDoc, SegmentFilter, SegmentText, Want};
+pub use plan::{FieldText, MAX_PREFIX_TERMS, Plan, ScoredDoc, SegmentFilter, SegmentText, Want};
 pub use tree::{BooleanQuery, PhraseQuery, PrefixScoring, Query};

@@ -1,4 +1,5 @@
-//! From a query to an answer, over all segments of a snapshot.
+//! From a query to the bytes it needs, over all segments of a snapshot. What is done with them is in
+//! [`super::exec`].
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
@@ -6,13 +7,24 @@ use bytes::Bytes;
 
 use crate::{
     bitset::BitSet,
-    error::Result,
+    error::{Error, Result},
     ids::{DocOrd, FieldOrd},
-    platform::Cancel,
     postings::TextStream,
-    query::{Query, request::Explanation},
-    terms::TermIndex,
+    query::{
+        Bm25Params, Query,
+        bind::{Binder, Node, PrefixLeaf, TermLeaf},
+        bm25::{self, LengthTable},
+        scorer::term::{Norms, TermWeight},
+    },
+    terms::{FieldTotals, TermCursor, TermIndex, TermInfo, find},
 };
+
+/// Terms that a prefix stands for in one segment at most. More are cut, in order, and [`Plan::notes`] says so.
+pub const MAX_PREFIX_TERMS: usize = 16_384;
+/// Postings up to which a prefix is scored document by document.
+const MAX_BLENDED_POSTINGS: u64 = 65_536;
+/// Ranges of postings of a prefix that are this near to each other are read as one.
+const PREFIX_GAP: u64 = 4096;
 
 /// What a plan knows of a segment; made once per snapshot and shared.
 #[derive(Debug, Clone, Default)]
@@ -73,84 +85,411 @@ pub struct ScoredDoc {
     pub doc: DocOrd,
 }
 
+/// What requested bytes are for.
+#[derive(Debug, Clone)]
+enum Slot {
+    TermBlock { leaf: usize },
+    PrefixBlocks { leaf: usize },
+    Docs { leaf: usize },
+    Positions { leaf: usize },
+    PrefixDocs { leaf: usize, start: u64, terms: Range<usize> },
+    Norms { first_doc: u32 },
+    TermNorm { leaf: usize, first_doc: u32 },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Terms,
+    Postings,
+    Ready,
+}
+
+/// A term in one segment.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SegmentTerm {
+    pub info: Option<TermInfo>,
+    pub docs: Bytes,
+    pub positions: Option<Bytes>,
+    /// The norm of a term of one document, where the rest of the field's norms is not needed.
+    pub norms: Option<Norms>,
+}
+
+/// A term that a prefix stands for, in one segment.
+#[derive(Debug, Clone)]
+pub(super) struct PrefixTerm {
+    pub term: Vec<u8>,
+    pub info: TermInfo,
+    pub docs: Bytes,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct SegmentData {
+    pub can_match: bool,
+    pub terms: Vec<SegmentTerm>,
+    pub prefixes: Vec<Vec<PrefixTerm>>,
+    pub norms: BTreeMap<FieldOrd, Norms>,
+}
+
+/// Index-wide facts of one field.
+#[derive(Debug, Clone)]
+pub(super) struct FieldStats {
+    pub totals: FieldTotals,
+    pub lengths: LengthTable,
+}
+
+/// How a prefix scores, the same in all segments.
+#[derive(Debug, Clone)]
+pub(super) struct PrefixWeight {
+    pub weight: TermWeight,
+    pub doc_freq: u64,
+    /// Too broad to look at frequencies: every match has this score.
+    pub flat: Option<f32>,
+}
+
 /// A query on its way to its answer.
 #[derive(Debug)]
-pub struct Plan;
+pub struct Plan {
+    pub(super) segments: Vec<Arc<SegmentText>>,
+    pub(super) data: Vec<SegmentData>,
+    pub(super) root: Node,
+    pub(super) terms: Vec<TermLeaf>,
+    pub(super) prefixes: Vec<PrefixLeaf>,
+    pub(super) fields: BTreeMap<FieldOrd, FieldStats>,
+    pub(super) term_weights: Vec<TermWeight>,
+    pub(super) term_doc_freqs: Vec<u64>,
+    pub(super) prefix_weights: Vec<PrefixWeight>,
+    params: Bm25Params,
+    state: State,
+    wants: Vec<Want>,
+    pending: Vec<(usize, usize, Slot)>,
+    notes: Vec<String>,
+}
 
 impl Plan {
+    /// Plans `query` over `segments` with default parameters.
+    ///
+    /// # Errors
+    /// `corrupt` if something resident is damaged.
+    pub fn new(query: &Query, segments: Vec<Arc<SegmentText>>) -> Result<Self> {
+        Self::with_params(query, segments, Bm25Params::default())
+    }
+
     /// Plans `query` over `segments`.
-    pub fn new(_query: &Query, _segments: Vec<Arc<SegmentText>>) -> Self {
-        todo!()
+    ///
+    /// # Errors
+    /// `corrupt` if something resident is damaged.
+    pub fn with_params(query: &Query, segments: Vec<Arc<SegmentText>>, params: Bm25Params) -> Result<Self> {
+        let mut binder = Binder::default();
+        let root = binder.bind(query, 1.0, true);
+        let Binder { terms, prefixes } = binder;
+        let data = segments
+            .iter()
+            .map(|_| SegmentData {
+                can_match: true,
+                terms: vec![SegmentTerm::default(); terms.len()],
+                prefixes: vec![Vec::new(); prefixes.len()],
+                norms: BTreeMap::new(),
+            })
+            .collect();
+        let mut plan = Self {
+            segments,
+            data,
+            root,
+            terms,
+            prefixes,
+            fields: BTreeMap::new(),
+            term_weights: Vec::new(),
+            term_doc_freqs: Vec::new(),
+            prefix_weights: Vec::new(),
+            params,
+            state: State::Terms,
+            wants: Vec::new(),
+            pending: Vec::new(),
+            notes: Vec::new(),
+        };
+        if plan.root == Node::None {
+            plan.state = State::Ready;
+            plan.data.iter_mut().for_each(|data| data.can_match = false);
+            return Ok(plan);
+        }
+        plan.request_terms()?;
+        plan.go_on()?;
+        Ok(plan)
     }
 
     /// Whether nothing more is wanted.
     pub fn is_ready(&self) -> bool {
-        todo!()
+        self.state == State::Ready
     }
 
-    /// Ranges to read next, of all segments.
-    pub fn wanted(&self) -> Vec<Want> {
-        todo!()
+    /// Ranges to read next, of all segments; none of them empty, none twice.
+    pub fn wanted(&self) -> &[Want] {
+        &self.wants
     }
 
     /// Takes the bytes of [`Self::wanted`], in order.
     ///
     /// # Errors
     /// `corrupt` if they are damaged.
-    pub fn feed(&mut self, _bytes: Vec<Bytes>) -> Result<()> {
-        todo!()
-    }
-
-    /// The `k` best documents: score descending, then segment and document ascending. Skips what cannot get there.
-    ///
-    /// # Errors
-    /// `corrupt` if postings are damaged, `aborted` once cancelled.
-    pub fn top_k(&self, _k: usize, _filters: &[SegmentFilter], _cancel: &Cancel) -> Result<Vec<ScoredDoc>> {
-        todo!()
-    }
-
-    /// The same without skipping anything: the twin that tests compare with.
-    ///
-    /// # Errors
-    /// As [`Self::top_k`].
-    pub fn top_k_exhaustive(&self, _k: usize, _filters: &[SegmentFilter], _cancel: &Cancel) -> Result<Vec<ScoredDoc>> {
-        todo!()
-    }
-
-    /// How many documents match, exactly; nothing is scored.
-    ///
-    /// # Errors
-    /// As [`Self::top_k`].
-    pub fn count(&self, _filters: &[SegmentFilter], _cancel: &Cancel) -> Result<u64> {
-        todo!()
-    }
-
-    /// The matching documents of a segment.
-    ///
-    /// # Errors
-    /// If postings are damaged.
-    pub fn matches(&self, _segment: usize, _filter: &SegmentFilter) -> Result<BitSet> {
-        todo!()
-    }
-
-    /// The scores of given documents of a segment (ascending); `None` where one does not match.
-    ///
-    /// # Errors
-    /// If postings are damaged.
-    pub fn scores(&self, _segment: usize, _docs: &[DocOrd], _filter: &SegmentFilter) -> Result<Vec<Option<f32>>> {
-        todo!()
-    }
-
-    /// How the score of a document comes about; `None` if it does not match.
-    ///
-    /// # Errors
-    /// If postings are damaged.
-    pub fn explain(&self, _segment: usize, _doc: DocOrd, _filter: &SegmentFilter) -> Result<Option<Explanation>> {
-        todo!()
+    pub fn feed(&mut self, bytes: Vec<Bytes>) -> Result<()> {
+        if bytes.len() != self.wants.len() {
+            return Err(Error::invalid(format!("{} ranges for {} wanted", bytes.len(), self.wants.len())));
+        }
+        for (want, bytes) in self.wants.iter().zip(&bytes) {
+            if bytes.len() as u64 != want.range.end - want.range.start {
+                return Err(Error::invalid(format!("{} bytes for {:?}", bytes.len(), want.range)));
+            }
+        }
+        let wants = std::mem::take(&mut self.wants);
+        for (segment, want, slot) in std::mem::take(&mut self.pending) {
+            self.deliver(segment, wants[want].field, slot, bytes[want].clone())?;
+        }
+        self.go_on()
     }
 
     /// What was cut to stay within bounds (a prefix with too many terms), in words.
     pub fn notes(&self) -> &[String] {
-        todo!()
+        &self.notes
+    }
+
+    /// Enters the next states as long as nothing is missing.
+    fn go_on(&mut self) -> Result<()> {
+        while self.wants.is_empty() {
+            match self.state {
+                State::Terms => {
+                    self.state = State::Postings;
+                    self.weigh();
+                    self.request_postings()?;
+                }
+                State::Postings => {
+                    self.state = State::Ready;
+                    return Ok(());
+                }
+                State::Ready => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes `range` from what is resident, or asks for it.
+    fn request(
+        &mut self,
+        segment: usize,
+        field: FieldOrd,
+        stream: TextStream,
+        range: Range<u64>,
+        slot: Slot,
+    ) -> Result<()> {
+        if range.is_empty() {
+            return self.deliver(segment, field, slot, Bytes::new());
+        }
+        let resident = self.segments[segment].fields.get(&field).and_then(|text| match stream {
+            TextStream::Terms => text.terms.as_ref(),
+            TextStream::Postings => text.postings.as_ref(),
+            TextStream::Norms => text.norms.as_ref(),
+        });
+        if let Some(stream_bytes) = resident {
+            let cut = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
+            let Some((start, end)) = cut.filter(|&(_, end)| end <= stream_bytes.len()) else {
+                let len = stream_bytes.len();
+                return Err(Error::new(
+                    crate::error::ErrorKind::Corrupt,
+                    format!("{range:?} of the {stream:?} of field {}, which has {len} bytes", field.0),
+                ));
+            };
+            let bytes = stream_bytes.slice(start..end);
+            return self.deliver(segment, field, slot, bytes);
+        }
+        let want = Want { segment, field, stream, range };
+        let ix = self.wants.iter().position(|known| *known == want).unwrap_or_else(|| {
+            self.wants.push(want);
+            self.wants.len() - 1
+        });
+        self.pending.push((segment, ix, slot));
+        Ok(())
+    }
+
+    fn request_terms(&mut self) -> Result<()> {
+        for segment in 0..self.segments.len() {
+            for leaf in 0..self.terms.len() {
+                let (field, term) = (self.terms[leaf].field, &self.terms[leaf].term);
+                let Some(text) = self.segments[segment].fields.get(&field) else { continue };
+                if let Some(range) = text.index.locate(term) {
+                    self.request(segment, field, TextStream::Terms, range, Slot::TermBlock { leaf })?;
+                }
+            }
+            for leaf in 0..self.prefixes.len() {
+                let (field, prefix) = (self.prefixes[leaf].field, &self.prefixes[leaf].prefix);
+                let Some(text) = self.segments[segment].fields.get(&field) else { continue };
+                if let Some(range) = text.index.locate_prefix(prefix) {
+                    self.request(segment, field, TextStream::Terms, range, Slot::PrefixBlocks { leaf })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn deliver(&mut self, segment: usize, field: FieldOrd, slot: Slot, bytes: Bytes) -> Result<()> {
+        let at = |error| Error::corrupt(format!("terms of field {} in segment {segment}", field.0), error);
+        let options = self.segments[segment].fields.get(&field).map(|text| text.index.options()).unwrap_or_default();
+        let data = &mut self.data[segment];
+        match slot {
+            Slot::TermBlock { leaf } => {
+                data.terms[leaf].info = find(options, &bytes, &self.terms[leaf].term).map_err(at)?;
+            }
+            Slot::PrefixBlocks { leaf } => {
+                let prefix = &self.prefixes[leaf].prefix;
+                let found = &mut data.prefixes[leaf];
+                let mut cursor = TermCursor::new(options, bytes);
+                while cursor.advance().map_err(at)? {
+                    if cursor.term().starts_with(prefix) {
+                        if found.len() == MAX_PREFIX_TERMS {
+                            let shown = String::from_utf8_lossy(prefix).into_owned();
+                            let note =
+                                format!("prefix `{shown}`: only the first {MAX_PREFIX_TERMS} terms were searched");
+                            if !self.notes.contains(&note) {
+                                self.notes.push(note);
+                            }
+                            break;
+                        }
+                        let (term, info) = (cursor.term().to_vec(), *cursor.info());
+                        found.push(PrefixTerm { term, info, docs: Bytes::new() });
+                    } else if cursor.term() > prefix.as_slice() {
+                        break;
+                    }
+                }
+            }
+            Slot::Docs { leaf } => data.terms[leaf].docs = bytes,
+            Slot::Positions { leaf } => data.terms[leaf].positions = Some(bytes),
+            Slot::PrefixDocs { leaf, start, terms } => {
+                for term in &mut data.prefixes[leaf][terms] {
+                    let range = term.info.docs_range();
+                    let (from, to) = ((range.start - start) as usize, (range.end - start) as usize);
+                    term.docs = bytes.slice(from.min(bytes.len())..to.min(bytes.len()));
+                }
+            }
+            Slot::Norms { first_doc } => {
+                data.norms.insert(field, Norms { first_doc, bytes });
+            }
+            Slot::TermNorm { leaf, first_doc } => data.terms[leaf].norms = Some(Norms { first_doc, bytes }),
+        }
+        Ok(())
+    }
+
+    /// Computes index-wide statistics and weights, now that all terms are known.
+    fn weigh(&mut self) {
+        let used: Vec<FieldOrd> =
+            self.terms.iter().map(|leaf| leaf.field).chain(self.prefixes.iter().map(|leaf| leaf.field)).collect();
+        for field in used {
+            if self.fields.contains_key(&field) {
+                continue;
+            }
+            let (mut totals, mut has_norms) = (FieldTotals::default(), false);
+            for text in self.segments.iter().filter_map(|segment| segment.fields.get(&field)) {
+                totals.add(text.index.totals());
+                has_norms |= text.has_norms;
+            }
+            let lengths = bm25::length_table(self.params, &totals, has_norms);
+            self.fields.insert(field, FieldStats { totals, lengths });
+        }
+        for (ix, leaf) in self.terms.iter().enumerate() {
+            let infos = self.data.iter().filter_map(|data| data.terms[ix].info.as_ref());
+            let doc_freq = infos.map(|info| u64::from(info.doc_freq)).sum();
+            let stats = &self.fields[&leaf.field];
+            let weight = bm25::idf(doc_freq, stats.totals.doc_count);
+            self.term_doc_freqs.push(doc_freq);
+            self.term_weights.push(TermWeight { weight, lengths: stats.lengths.clone() });
+        }
+        for (ix, leaf) in self.prefixes.iter().enumerate() {
+            let mut doc_freqs = BTreeMap::<&[u8], u64>::new();
+            let mut postings = 0;
+            for term in self.data.iter().flat_map(|data| &data.prefixes[ix]) {
+                *doc_freqs.entry(&term.term).or_default() += u64::from(term.info.doc_freq);
+                postings += u64::from(term.info.doc_freq);
+            }
+            let doc_freq = doc_freqs.into_values().max().unwrap_or(0);
+            let stats = &self.fields[&leaf.field];
+            let weight =
+                TermWeight { weight: bm25::idf(doc_freq, stats.totals.doc_count), lengths: stats.lengths.clone() };
+            let flat =
+                (postings > MAX_BLENDED_POSTINGS).then(|| bm25::score(weight.weight, 1.0 / self.params.k1.max(1e-6)));
+            self.prefix_weights.push(PrefixWeight { weight, doc_freq, flat });
+        }
+    }
+
+    fn request_postings(&mut self) -> Result<()> {
+        for segment in 0..self.segments.len() {
+            let data = &mut self.data[segment];
+            data.can_match =
+                self.root.can_match(&|leaf| data.terms[leaf].info.is_some(), &|leaf| !data.prefixes[leaf].is_empty());
+            if !data.can_match {
+                continue;
+            }
+            // Norms are read whole, unless all terms of the field are singletons here.
+            let mut whole_norms = Vec::new();
+            for leaf in 0..self.terms.len() {
+                let Some(info) = self.data[segment].terms[leaf].info else { continue };
+                let TermLeaf { field, scored, positions, .. } = self.terms[leaf];
+                self.request(segment, field, TextStream::Postings, info.docs_range(), Slot::Docs { leaf })?;
+                if positions {
+                    let range = info.positions_range();
+                    self.request(segment, field, TextStream::Postings, range, Slot::Positions { leaf })?;
+                }
+                if scored && info.singleton.is_none() && !whole_norms.contains(&field) {
+                    whole_norms.push(field);
+                }
+            }
+            for leaf in 0..self.prefixes.len() {
+                self.request_prefix(segment, leaf)?;
+                let PrefixLeaf { field, scored, .. } = self.prefixes[leaf];
+                let is_scored = scored && self.prefix_weights[leaf].flat.is_none();
+                if is_scored && !self.data[segment].prefixes[leaf].is_empty() && !whole_norms.contains(&field) {
+                    whole_norms.push(field);
+                }
+            }
+            for &field in &whole_norms {
+                if self.segments[segment].fields.get(&field).is_some_and(|text| text.has_norms) {
+                    let range = 0..u64::from(self.segments[segment].max_doc);
+                    self.request(segment, field, TextStream::Norms, range, Slot::Norms { first_doc: 0 })?;
+                }
+            }
+            for leaf in 0..self.terms.len() {
+                let field = self.terms[leaf].field;
+                let doc = self.data[segment].terms[leaf].info.and_then(|info| info.singleton);
+                let text = self.segments[segment].fields.get(&field);
+                if let Some(doc) = doc
+                    && self.terms[leaf].scored
+                    && !whole_norms.contains(&field)
+                    && text.is_some_and(|text| text.has_norms)
+                    && doc < self.segments[segment].max_doc
+                {
+                    let (range, slot) = (u64::from(doc)..u64::from(doc) + 1, Slot::TermNorm { leaf, first_doc: doc });
+                    self.request(segment, field, TextStream::Norms, range, slot)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for the documents of the terms of a prefix, neighbours together.
+    fn request_prefix(&mut self, segment: usize, leaf: usize) -> Result<()> {
+        let mut runs: Vec<(Range<u64>, Range<usize>)> = Vec::new();
+        for (ix, term) in self.data[segment].prefixes[leaf].iter().enumerate() {
+            let range = term.info.docs_range();
+            match runs.last_mut() {
+                _ if range.is_empty() => {}
+                Some((bytes, terms)) if range.start >= bytes.end && range.start - bytes.end <= PREFIX_GAP => {
+                    bytes.end = range.end;
+                    terms.end = ix + 1;
+                }
+                _ => runs.push((range, ix..ix + 1)),
+            }
+        }
+        let field = self.prefixes[leaf].field;
+        for (bytes, terms) in runs {
+            let slot = Slot::PrefixDocs { leaf, start: bytes.start, terms };
+            self.request(segment, field, TextStream::Postings, bytes, slot)?;
+        }
+        Ok(())
     }
 }

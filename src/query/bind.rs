@@ -1,0 +1,201 @@
+//! A query tree with its terms numbered and its boosts moved down to where scores arise.
+
+use crate::{
+    ids::FieldOrd,
+    query::{BooleanQuery, PrefixScoring, Query},
+};
+
+/// The bound tree.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Node {
+    None,
+    /// Every document with one score.
+    All(f32),
+    Term {
+        leaf: usize,
+        boost: f32,
+    },
+    Phrase {
+        leaves: Vec<(u32, usize)>,
+        slop: u32,
+        boost: f32,
+    },
+    Prefix {
+        leaf: usize,
+        boost: f32,
+        scoring: PrefixScoring,
+    },
+    Boolean {
+        must: Vec<Node>,
+        should: Vec<Node>,
+        must_not: Vec<Node>,
+        filter: Vec<Node>,
+        min_should: usize,
+    },
+    DisMax {
+        nodes: Vec<Node>,
+        tie_breaker: f32,
+    },
+    Constant {
+        node: Box<Node>,
+        score: f32,
+    },
+    Set(usize),
+}
+
+/// A distinct term of the query.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct TermLeaf {
+    pub field: FieldOrd,
+    pub term: Vec<u8>,
+    pub scored: bool,
+    pub positions: bool,
+}
+
+/// A distinct prefix of the query.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct PrefixLeaf {
+    pub field: FieldOrd,
+    pub prefix: Vec<u8>,
+    pub scored: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Binder {
+    pub terms: Vec<TermLeaf>,
+    pub prefixes: Vec<PrefixLeaf>,
+}
+
+impl Binder {
+    fn term(&mut self, field: FieldOrd, term: &[u8], scored: bool, positions: bool) -> usize {
+        let ix = self.terms.iter().position(|leaf| leaf.field == field && leaf.term == term).unwrap_or_else(|| {
+            self.terms.push(TermLeaf { field, term: term.to_vec(), scored: false, positions: false });
+            self.terms.len() - 1
+        });
+        self.terms[ix].scored |= scored;
+        self.terms[ix].positions |= positions;
+        ix
+    }
+
+    fn prefix(&mut self, field: FieldOrd, prefix: &[u8], scored: bool) -> usize {
+        let ix = self.prefixes.iter().position(|leaf| leaf.field == field && leaf.prefix == prefix);
+        let ix = ix.unwrap_or_else(|| {
+            self.prefixes.push(PrefixLeaf { field, prefix: prefix.to_vec(), scored: false });
+            self.prefixes.len() - 1
+        });
+        self.prefixes[ix].scored |= scored;
+        ix
+    }
+
+    /// Binds `query`, its scores times `boost`; not `scored` where only matching counts.
+    pub fn bind(&mut self, query: &Query, boost: f32, scored: bool) -> Node {
+        match query {
+            Query::None => Node::None,
+            Query::All => Node::All(boost),
+            Query::Term { field, term } => Node::Term { leaf: self.term(*field, term, scored, false), boost },
+            Query::Phrase(phrase) => match phrase.terms.as_slice() {
+                [] => Node::None,
+                [(_, term)] => Node::Term { leaf: self.term(phrase.field, term, scored, false), boost },
+                terms => Node::Phrase {
+                    leaves: terms
+                        .iter()
+                        .map(|(place, term)| (*place, self.term(phrase.field, term, scored, true)))
+                        .collect(),
+                    slop: phrase.slop,
+                    boost,
+                },
+            },
+            Query::Prefix { field, prefix, scoring } => {
+                let scored = scored && *scoring == PrefixScoring::Blended;
+                Node::Prefix { leaf: self.prefix(*field, prefix, scored), boost, scoring: *scoring }
+            }
+            Query::Boost(inner, factor) => self.bind(inner, boost * factor, scored),
+            Query::Constant(inner, score) => match self.bind(inner, 1.0, false) {
+                Node::None => Node::None,
+                Node::All(_) => Node::All(score * boost),
+                node => Node::Constant { node: Box::new(node), score: score * boost },
+            },
+            Query::DisMax { queries, tie_breaker } => {
+                let mut nodes: Vec<_> = queries.iter().map(|query| self.bind(query, boost, scored)).collect();
+                nodes.retain(|node| *node != Node::None);
+                match nodes.len() {
+                    0 => Node::None,
+                    1 => nodes.remove(0),
+                    _ => Node::DisMax { nodes, tie_breaker: *tie_breaker },
+                }
+            }
+            Query::Boolean(boolean) => self.bind_boolean(boolean, boost, scored),
+            Query::Filter(set) => Node::Set(*set as usize),
+        }
+    }
+
+    fn bind_boolean(&mut self, boolean: &BooleanQuery, boost: f32, scored: bool) -> Node {
+        let mut bind = |queries: &[Query], scored| -> Vec<Node> {
+            queries.iter().map(|query| self.bind(query, boost, scored)).collect()
+        };
+        let (mut must, should) = (bind(&boolean.must, scored), bind(&boolean.should, scored));
+        let (mut must_not, mut filter) = (bind(&boolean.must_not, false), bind(&boolean.filter, false));
+        must_not.retain(|node| *node != Node::None);
+        if must.contains(&Node::None)
+            || filter.contains(&Node::None)
+            || must_not.iter().any(|node| matches!(node, Node::All(_)))
+        {
+            return Node::None;
+        }
+        let mut min_should = boolean.min_should_match as usize;
+        let mut flat = Vec::with_capacity(should.len());
+        for node in should {
+            match node {
+                Node::None => {}
+                // A union inside a union adds up the same way.
+                Node::Boolean { must, should, must_not, filter, min_should: 0..=1 }
+                    if min_should <= 1 && must.is_empty() && filter.is_empty() && must_not.is_empty() =>
+                {
+                    flat.extend(should);
+                }
+                node => flat.push(node),
+            }
+        }
+        let should = flat;
+        let positive = !must.is_empty() || !filter.is_empty();
+        if !positive {
+            if should.is_empty() && boolean.should.is_empty() && !must_not.is_empty() && min_should == 0 {
+                filter.push(Node::All(1.0));
+            } else {
+                min_should = min_should.max(1);
+            }
+        }
+        if min_should > should.len() {
+            return Node::None;
+        }
+        if must_not.is_empty() && filter.is_empty() {
+            if should.is_empty() && must.len() == 1 {
+                return must.remove(0);
+            }
+            if must.is_empty() && should.len() == 1 {
+                let mut should = should;
+                return should.remove(0);
+            }
+        }
+        Node::Boolean { must, should, must_not, filter, min_should }
+    }
+}
+
+impl Node {
+    /// Whether it can match in a segment, given which terms and prefixes are there.
+    pub fn can_match(&self, term: &impl Fn(usize) -> bool, prefix: &impl Fn(usize) -> bool) -> bool {
+        let can = |node: &Node| node.can_match(term, prefix);
+        match self {
+            Self::None => false,
+            Self::All(_) | Self::Set(_) => true,
+            Self::Term { leaf, .. } => term(*leaf),
+            Self::Phrase { leaves, .. } => leaves.iter().all(|(_, leaf)| term(*leaf)),
+            Self::Prefix { leaf, .. } => prefix(*leaf),
+            Self::Boolean { must, should, filter, min_should, .. } => {
+                must.iter().chain(filter).all(can) && should.iter().filter(|node| can(node)).count() >= *min_should
+            }
+            Self::DisMax { nodes, .. } => nodes.iter().any(can),
+            Self::Constant { node, .. } => node.can_match(term, prefix),
+        }
+    }
+}

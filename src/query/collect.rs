@@ -1,0 +1,392 @@
+//! Collectors: what walks scorers and keeps the best, or counts.
+//!
+//! Unions of terms use MAXSCORE in windows (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995;
+//! windows and block bounds as in Lucene's `MaxScoreBulkScorer`):
+//!
+//! ```text
+//! for each window of documents:
+//!     bound of each term = the highest its blocks in the window allow
+//!     terms by rising bound; the first ones whose bounds together do not reach the threshold are non-essential
+//!     all of them non-essential: skip the window, undecoded
+//!     essential terms: add their scores up in an array, block by block
+//!     each document with a score: if it could still get there, ask the non-essential terms, highest bound first
+//! ```
+//! A document without an essential term cannot get there. All comparisons are on the rounded sum: rounding is monotone,
+//! so a bound that does not reach the threshold speaks for every score below it.
+
+use crate::{
+    bitset::BitSet,
+    codec::bitpack::BLOCK_LEN,
+    error::Result,
+    platform::Cancel,
+    postings::END,
+    query::{
+        SegmentFilter,
+        scorer::{Scorer, term::TermScorer},
+    },
+    topk::TopK,
+};
+
+/// Documents in a window of a union.
+const WINDOW: u32 = 4096;
+/// Documents between two looks at the cancel flag.
+const CANCEL_EVERY: u32 = 4096;
+
+/// Which documents count.
+pub(super) struct Accept<'a> {
+    live: Option<&'a BitSet>,
+    filter: Option<&'a BitSet>,
+}
+
+impl<'a> Accept<'a> {
+    pub fn new(filter: &'a SegmentFilter) -> Self {
+        Self { live: filter.live.as_deref(), filter: filter.filter.as_deref() }
+    }
+
+    /// Whether every document does.
+    pub fn all(&self) -> bool {
+        self.live.is_none() && self.filter.is_none()
+    }
+
+    #[inline(always)]
+    pub fn has(&self, doc: u32) -> bool {
+        self.live.is_none_or(|set| set.contains(doc)) && self.filter.is_none_or(|set| set.contains(doc))
+    }
+
+    /// How many of `set` count.
+    pub fn count(&self, mut set: BitSet) -> u32 {
+        for other in [self.live, self.filter].into_iter().flatten() {
+            if other.len() == set.len() {
+                set.and(other);
+            }
+        }
+        set.count()
+    }
+}
+
+/// The ranking that grows over all segments.
+pub(super) struct Ranking<'a> {
+    pub top: &'a mut TopK<(u32, u32)>,
+    pub segment: u32,
+    pub accept: Accept<'a>,
+    pub cancel: &'a Cancel,
+}
+
+impl Ranking<'_> {
+    /// Offers a document that was not checked yet.
+    #[inline(always)]
+    fn offer(&mut self, doc: u32, score: f32, threshold: &mut f32) {
+        if score > *threshold && self.accept.has(doc) && self.top.push(score, (self.segment, doc)) {
+            *threshold = self.top.threshold();
+        }
+    }
+}
+
+/// Every document of a scorer.
+pub(super) fn each(scorer: &mut dyn Scorer, ranking: &mut Ranking<'_>) -> Result<()> {
+    let mut threshold = ranking.top.threshold();
+    let mut seen = 0u32;
+    let mut doc = scorer.next();
+    while doc != END {
+        if ranking.accept.has(doc) {
+            let score = scorer.score();
+            ranking.offer(doc, score, &mut threshold);
+        }
+        seen += 1;
+        if seen.is_multiple_of(CANCEL_EVERY) {
+            ranking.cancel.check()?;
+        }
+        doc = scorer.next();
+    }
+    Ok(())
+}
+
+/// How many documents a scorer has.
+pub(super) fn count(scorer: &mut dyn Scorer, accept: &Accept<'_>, cancel: &Cancel) -> Result<u64> {
+    let (mut found, mut seen) = (0, 0u32);
+    let mut doc = scorer.next();
+    while doc != END {
+        found += u64::from(accept.has(doc));
+        seen += 1;
+        if seen.is_multiple_of(CANCEL_EVERY) {
+            cancel.check()?;
+        }
+        doc = scorer.next();
+    }
+    Ok(found)
+}
+
+/// Documents with any of the terms.
+pub(super) fn union(terms: &mut [TermScorer], max_doc: u32, ranking: &mut Ranking<'_>) -> Result<()> {
+    match terms {
+        [] => Ok(()),
+        [term] => single(term, ranking),
+        terms => Union::new(terms).run(max_doc, ranking),
+    }
+}
+
+/// One term: blocks that cannot get there are not decoded.
+fn single(term: &mut TermScorer, ranking: &mut Ranking<'_>) -> Result<()> {
+    let (mut docs, mut scores) = ([0; BLOCK_LEN], [0.0; BLOCK_LEN]);
+    let mut threshold = ranking.top.threshold();
+    term.max_score();
+    let mut doc = if term.doc() == END { term.next() } else { term.doc() };
+    let mut blocks = 0u32;
+    while doc != END {
+        if threshold > f32::NEG_INFINITY {
+            let (bound, last) = term.bound_at(doc);
+            if bound <= threshold {
+                doc = term.advance(last.saturating_add(1));
+                continue;
+            }
+        }
+        let count = term.score_block(END, &mut docs, &mut scores);
+        for (&doc, &score) in docs[..count].iter().zip(&scores[..count]) {
+            ranking.offer(doc, score, &mut threshold);
+        }
+        doc = term.doc();
+        blocks += 1;
+        if blocks.is_multiple_of(64) {
+            ranking.cancel.check()?;
+        }
+    }
+    Ok(())
+}
+
+struct Union<'t> {
+    terms: &'t mut [TermScorer],
+    /// Highest score of each term anywhere.
+    max_scores: Vec<f32>,
+    /// Bound of each term in the window.
+    bounds: Vec<f32>,
+    /// Terms by rising bound.
+    order: Vec<usize>,
+    /// Sum of the bounds of the terms before, in that order.
+    below: Vec<f64>,
+    sums: Vec<f64>,
+    hits: Vec<u64>,
+    docs: [u32; BLOCK_LEN],
+    scores: [f32; BLOCK_LEN],
+}
+
+impl<'t> Union<'t> {
+    fn new(terms: &'t mut [TermScorer]) -> Self {
+        let max_scores = terms.iter_mut().map(TermScorer::max_score).collect();
+        for term in terms.iter_mut().filter(|term| term.doc() == END) {
+            term.next();
+        }
+        let len = terms.len();
+        Self {
+            terms,
+            max_scores,
+            bounds: vec![0.0; len],
+            order: (0..len).collect(),
+            below: vec![0.0; len],
+            sums: vec![0.0; WINDOW as usize],
+            hits: vec![0; WINDOW as usize / 64],
+            docs: [0; BLOCK_LEN],
+            scores: [0.0; BLOCK_LEN],
+        }
+    }
+
+    /// Sorts terms by `bounds` and says how many of them together do not pass the threshold.
+    fn partition(&mut self, threshold: f32) -> usize {
+        let bounds = &self.bounds;
+        self.order.sort_unstable_by(|&a, &b| bounds[a].total_cmp(&bounds[b]));
+        let (mut sum, mut non_essential) = (0.0, 0);
+        for (place, &ix) in self.order.iter().enumerate() {
+            self.below[place] = sum;
+            sum += f64::from(bounds[ix]);
+            if sum as f32 <= threshold {
+                non_essential = place + 1;
+            }
+        }
+        non_essential
+    }
+
+    /// The next document that a term has which matters anywhere, at or above `from`.
+    fn next_start(&mut self, from: u32, threshold: f32) -> u32 {
+        self.bounds.copy_from_slice(&self.max_scores);
+        let non_essential = self.partition(threshold);
+        let essential = &self.order[non_essential..];
+        essential
+            .iter()
+            .map(|&ix| self.terms[ix].doc())
+            .filter(|&doc| doc != END)
+            .min()
+            .map_or(END, |doc| doc.max(from))
+    }
+
+    fn run(mut self, max_doc: u32, ranking: &mut Ranking<'_>) -> Result<()> {
+        let mut threshold = ranking.top.threshold();
+        let mut from = 0;
+        loop {
+            let start = self.next_start(from, threshold);
+            if start >= max_doc {
+                return Ok(());
+            }
+            let end = start.saturating_add(WINDOW).min(max_doc);
+            for (term, bound) in self.terms.iter_mut().zip(&mut self.bounds) {
+                *bound = if term.doc() >= end { 0.0 } else { term.window_bound(start, end) };
+            }
+            let non_essential = self.partition(threshold);
+            match self.terms.len() - non_essential {
+                0 => {}
+                1 => self.one_essential(start, end, ranking, &mut threshold),
+                _ => self.some_essential(non_essential, start, end, ranking, &mut threshold),
+            }
+            ranking.cancel.check()?;
+            from = end;
+        }
+    }
+
+    /// Adds what the non-essential terms give to a document, as long as it can get there; its score.
+    #[inline(always)]
+    fn complete(
+        terms: &mut [TermScorer],
+        order: &[usize],
+        below: &[f64],
+        bounds: &[f32],
+        doc: u32,
+        mut sum: f64,
+        threshold: f32,
+    ) -> f32 {
+        for (place, &ix) in order.iter().enumerate().rev() {
+            if (sum + below[place] + f64::from(bounds[ix])) as f32 <= threshold {
+                return f32::NEG_INFINITY;
+            }
+            let term = &mut terms[ix];
+            if term.advance(doc) == doc {
+                sum += f64::from(term.score());
+            }
+        }
+        sum as f32
+    }
+
+    fn one_essential(&mut self, start: u32, end: u32, ranking: &mut Ranking<'_>, threshold: &mut f32) {
+        let last = self.order.len() - 1;
+        let lead = self.order[last];
+        self.terms[lead].advance(start);
+        loop {
+            let count = self.terms[lead].score_block(end, &mut self.docs, &mut self.scores);
+            if count == 0 {
+                return;
+            }
+            let rest = self.below[last];
+            for (&doc, &score) in self.docs[..count].iter().zip(&self.scores[..count]) {
+                let sum = f64::from(score);
+                if (sum + rest) as f32 <= *threshold || !ranking.accept.has(doc) {
+                    continue;
+                }
+                let order = &self.order[..last];
+                let score = Self::complete(self.terms, order, &self.below, &self.bounds, doc, sum, *threshold);
+                ranking.offer(doc, score, threshold);
+            }
+        }
+    }
+
+    fn some_essential(
+        &mut self,
+        non_essential: usize,
+        start: u32,
+        end: u32,
+        ranking: &mut Ranking<'_>,
+        threshold: &mut f32,
+    ) {
+        let order = std::mem::take(&mut self.order);
+        for &ix in &order[non_essential..] {
+            self.terms[ix].advance(start);
+            loop {
+                let count = self.terms[ix].score_block(end, &mut self.docs, &mut self.scores);
+                if count == 0 {
+                    break;
+                }
+                for (&doc, &score) in self.docs[..count].iter().zip(&self.scores[..count]) {
+                    let at = (doc - start) as usize & (WINDOW as usize - 1);
+                    self.sums[at] += f64::from(score);
+                    self.hits[at / 64] |= 1 << (at % 64);
+                }
+            }
+        }
+        let rest = if non_essential == order.len() { 0.0 } else { self.below[non_essential] };
+        for word_ix in 0..self.hits.len() {
+            let mut word = std::mem::take(&mut self.hits[word_ix]);
+            while word != 0 {
+                let at = word_ix * 64 + word.trailing_zeros() as usize;
+                word &= word - 1;
+                let sum = std::mem::take(&mut self.sums[at]);
+                let doc = start + at as u32;
+                if (sum + rest) as f32 <= *threshold || !ranking.accept.has(doc) {
+                    continue;
+                }
+                let others = &order[..non_essential];
+                let score = Self::complete(self.terms, others, &self.below, &self.bounds, doc, sum, *threshold);
+                ranking.offer(doc, score, threshold);
+            }
+        }
+        self.order = order;
+    }
+}
+
+/// Documents with all terms. Blocks of the rarest term that cannot get there even with the best of the others are not
+/// decoded; a document is given up as soon as it cannot.
+pub(super) fn conjunction(terms: &mut [TermScorer], ranking: &mut Ranking<'_>) -> Result<()> {
+    terms.sort_by_key(|term| term.cost());
+    let Some((lead, others)) = terms.split_first_mut() else { return Ok(()) };
+    lead.max_score();
+    let max_scores: Vec<f64> = others.iter_mut().map(|term| f64::from(term.max_score())).collect();
+    // What the terms from each place on can give at most.
+    let mut rest: Vec<f64> = max_scores;
+    for place in (0..rest.len().saturating_sub(1)).rev() {
+        rest[place] += rest[place + 1];
+    }
+    rest.push(0.0);
+    let mut threshold = ranking.top.threshold();
+    let mut doc = if lead.doc() == END { lead.next() } else { lead.doc() };
+    let mut steps = 0u32;
+    let mut block_end = 0;
+    'lead: while doc != END {
+        if doc > block_end || steps == 0 {
+            if threshold > f32::NEG_INFINITY {
+                let (bound, last) = lead.bound_at(doc);
+                if (f64::from(bound) + rest[0]) as f32 <= threshold {
+                    doc = lead.advance(last.saturating_add(1));
+                    continue;
+                }
+                block_end = last;
+            } else {
+                block_end = doc;
+            }
+        }
+        steps = steps.wrapping_add(1);
+        if steps.is_multiple_of(CANCEL_EVERY) {
+            ranking.cancel.check()?;
+        }
+        let mut sum = f64::NAN;
+        for (place, term) in others.iter_mut().enumerate() {
+            let found = term.advance(doc);
+            if found != doc {
+                doc = if found == END { END } else { lead.advance(found) };
+                continue 'lead;
+            }
+            if place == 0 {
+                sum = f64::from(lead.score());
+                if (sum + rest[0]) as f32 <= threshold {
+                    doc = lead.next();
+                    continue 'lead;
+                }
+            }
+            sum += f64::from(term.score());
+            if (sum + rest[place + 1]) as f32 <= threshold {
+                doc = lead.next();
+                continue 'lead;
+            }
+        }
+        if others.is_empty() {
+            sum = f64::from(lead.score());
+        }
+        ranking.offer(doc, sum as f32, &mut threshold);
+        doc = lead.next();
+    }
+    Ok(())
+}

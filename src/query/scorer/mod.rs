@@ -1,0 +1,26 @@
+//! Scorers: iterators over matching documents, ascending, with a score for the current one.
+//!
+//! [`term::TermScorer`] is the leaf that bulk collectors know by type; everything else combines through [`Scorer`].
+//! Errors of damaged bytes do not show here: they end an iteration and are found in the plan's `Damage`.
+
+pub(super) mod boolean;
+pub(super) mod phrase;
+pub(super) mod sets;
+pub(super) mod term;
+
+/// An iterator over documents. Stands in front of the first one until moved; [`crate::postings::END`] is behind the
+/// last one.
+pub(super) trait Scorer {
+    /// The current document.
+    fn doc(&self) -> u32;
+    /// Goes to the next document.
+    fn next(&mut self) -> u32;
+    /// Goes to the first document at or above `target`; stays if it is there already.
+    fn advance(&mut self, target: u32) -> u32;
+    /// The score of the current document; asked for at most once.
+    fn score(&mut self) -> f32;
+    /// Documents it will give at most, about.
+    fn cost(&self) -> u64;
+}
+
+pub(super) type BoxScorer = Box<dyn Scorer>;
