@@ -177,8 +177,8 @@ impl<F: File> Search<'_, F> {
         Ok(fetched)
     }
 
-    fn text_plan(&self) -> Option<Plan> {
-        let query = self.ask.query.as_ref().filter(|_| self.ask.legs.text)?;
+    fn text_plan(&self) -> Result<Option<Plan>> {
+        let Some(query) = self.ask.query.as_ref().filter(|_| self.ask.legs.text) else { return Ok(None) };
         let segments = self.segments.iter().map(|segment| {
             let fields = self.schema.fields().filter_map(|(ord, field)| {
                 let has_norms = matches!(field.kind, FieldKind::Text(_));
@@ -188,12 +188,12 @@ impl<F: File> Search<'_, F> {
             });
             Arc::new(SegmentText { max_doc: segment.segment.max_doc(), fields: fields.collect::<BTreeMap<_, _>>() })
         });
-        Some(Plan::new(query, segments.collect()))
+        Plan::new(query, segments.collect()).map(Some)
     }
 
     /// Everything up to the scoring: text plan fed, columns read, filters evaluated, query vectors at hand.
     async fn gather(&self, pace: &mut Pace<'_>) -> Result<Gathered> {
-        let mut plan = self.text_plan();
+        let mut plan = self.text_plan()?;
         let mut columns: Vec<SegmentColumns> = self.segments.iter().map(|_| SegmentColumns::default()).collect();
         let mut batch = Batch::default();
         let text = want_text(plan.as_ref(), &mut batch);
@@ -630,7 +630,10 @@ impl<F: File> Search<'_, F> {
     ) -> Result<Explanation> {
         let ix = one.address.segment.0 as usize;
         let text = match plan.filter(|_| one.text.is_some()) {
-            Some(plan) => plan.explain(ix, one.address.doc, &filters[ix])?,
+            Some(plan) => {
+                let name = |ord| self.schema.field(ord).map_or_else(String::new, |field| field.name.clone());
+                plan.explain(ix, one.address.doc, &filters[ix], &name)?
+            }
             None => None,
         };
         let vector = one.vector.zip(self.ask.vector.as_ref()).map(|(score, vector)| Explanation {
@@ -660,13 +663,13 @@ fn matched(segment: usize, doc: u32) -> Ranked {
 
 fn want_text(plan: Option<&Plan>, batch: &mut Batch) -> Vec<Slot> {
     let Some(plan) = plan.filter(|plan| !plan.is_ready()) else { return Vec::new() };
-    let wants = plan.wanted().into_iter().map(|want| {
+    let wants = plan.wanted().iter().map(|want| {
         let kind = match want.stream {
             TextStream::Terms => SectionKind::Terms,
             TextStream::Postings => SectionKind::Postings,
             TextStream::Norms => SectionKind::Norms,
         };
-        batch.push(want.segment, kind, want.field, want.range)
+        batch.push(want.segment, kind, want.field, want.range.clone())
     });
     wants.collect()
 }
