@@ -251,12 +251,12 @@ function plain(value: unknown): unknown {
 
 /** Whether `source` is documents by column. */
 function isColumnar(source: DocSource): source is ColumnarDocs {
+  if (typeof source !== "object" || source === null) throw invalid("documents: an iterable or columns are needed");
   return !(Symbol.iterator in source) && !(Symbol.asyncIterator in source) && "ids" in source;
 }
 
 /** The documents of any source. */
 function documentsOf(source: DocSource): Iterable<unknown> | AsyncIterator<unknown> {
-  if (typeof source !== "object" || source === null) throw invalid("documents: an iterable or columns are needed");
   if (isColumnar(source)) return columns(source);
   if (Symbol.asyncIterator in source) return source[Symbol.asyncIterator]();
   if (Symbol.iterator in source) return source;

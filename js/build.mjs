@@ -33,18 +33,20 @@ export function factoryOf(glue) {
   return `// Made by js/build.mjs of wasm-bindgen's output.
 export function createGlue(module, onTrap) {
 let trapped = false;
+// Whether a result, a pair or a pointer is expected: callers find no error in it, and nothing enters wasm again.
+const nothing = [];
 /** \`exports\`, with functions that tell of exceptions instead of throwing, and do nothing from then on. */
 function guarded(exports) {
     const safe = {};
     for (const [name, value] of Object.entries(exports)) {
         safe[name] = typeof value !== "function" ? value : (...args) => {
-            if (trapped) return undefined;
+            if (trapped) return nothing;
             try {
                 return value(...args);
             } catch (thrown) {
                 trapped = true;
                 onTrap(thrown);
-                return undefined;
+                return nothing;
             }
         };
     }

@@ -2,11 +2,11 @@
 import { Refusals, batchesOf, buffersOf } from "./batches.js";
 import { parseBytes } from "./bytes.js";
 import { invalid, throwIfAborted, toSearchError } from "./errors.js";
-import { LocalHost, type Host } from "./host.js";
+import type { Host } from "./host.js";
 import { SearchIndex } from "./index-handle.js";
 import { loadModule, type ModuleSource } from "./module.js";
 import type { MergeSettings, OpenSettings } from "./protocol.js";
-import { WorkerHost } from "./remote.js";
+import { toWireSchema } from "./schema.js";
 import type { IndexStorage } from "./storage.js";
 import type { BuildReport, Bytes, CallOptions, DocSource, MergeReport, Schema, WorkOptions } from "./types.js";
 
@@ -14,8 +14,10 @@ import type { BuildReport, Bytes, CallOptions, DocSource, MergeReport, Schema, W
 export interface Runtime {
   /** Where the package keeps its wasm module; undefined where it cannot know. */
   load: (() => Promise<WebAssembly.Module>) | undefined;
-  /** Starts a worker with the package's script; undefined where the engine runs in the calling thread. */
-  spawn: (() => Worker) | undefined;
+  /** A new engine. `worker` is the caller's way of starting the worker's script, if there is one. */
+  start(module: WebAssembly.Module, worker: (() => Worker) | undefined): Host;
+  /** Whether engines run beside the calling thread. */
+  inWorkers: boolean;
   /** Budgets where the defaults are too large. */
   memoryBytes?: number;
   cacheBytes?: number;
@@ -41,6 +43,8 @@ export interface OpenOptions extends CallOptions {
   memory?: Bytes;
   /** Budget of the block cache. Default 64 MiB; 32 MiB in Cloudflare Workers. */
   cache?: Bytes;
+  /** Budget of buffers on the GPU. Default 256 MiB. */
+  gpuMemory?: Bytes;
   /** How long the first write waits for another writer to end. Default 1000. */
   writerWaitMillis?: number;
   /** Give the writer lock back after every commit, so that another tab can write in between. Default false. */
@@ -117,19 +121,20 @@ export function createFace(runtime: Runtime): Face {
 /** Starts engines, and knows which ones hold memory storages. */
 class HostPool {
   private module: Promise<WebAssembly.Module> | undefined;
-  private spawn: (() => Worker) | undefined;
+  private worker: (() => Worker) | undefined;
   /** Memory lives inside an engine: all that is opened on one memory storage shares one. */
   private readonly memories = new WeakMap<IndexStorage, Host>();
+  /** Storages of builds and merges that run: an engine ends when its memory storage is forgotten. */
+  private readonly busy = new Set<{ storage: IndexStorage }>();
   private readonly forgotten = typeof FinalizationRegistry === "undefined"
     ? undefined
     : new FinalizationRegistry<Host>((host) => host.end());
 
-  constructor(readonly runtime: Runtime) {
-    this.spawn = runtime.spawn;
-  }
+  constructor(readonly runtime: Runtime) {}
 
   async init({ worker, ...source }: InitOptions): Promise<void> {
-    if (worker !== undefined) this.spawn = worker;
+    if (worker !== undefined && !this.runtime.inWorkers) throw invalid("init: this entry runs in the calling thread");
+    this.worker = worker ?? this.worker;
     if (source.module !== undefined || source.bytes !== undefined || source.url !== undefined) {
       this.module = loadModule(source);
     } else if (worker === undefined) {
@@ -138,18 +143,26 @@ class HostPool {
     await this.loaded();
   }
 
-  /** Whether engines run beside the calling thread. */
-  get inWorkers(): boolean {
-    return this.spawn !== undefined;
-  }
-
   /** A new engine. */
   async start(): Promise<Host> {
     const module = await this.loaded();
     try {
-      return this.spawn === undefined ? new LocalHost(module) : new WorkerHost(this.spawn(), module);
+      return this.runtime.start(module, this.worker);
     } catch (thrown) {
       throw toSearchError(thrown, "io");
+    }
+  }
+
+  /** Does `work` in the engine for `storage`, which an engine that serves nothing else does not survive. */
+  async using<T>(storage: IndexStorage, work: (host: Host) => Promise<T>): Promise<T> {
+    const { host, owned } = await this.hostOf(storage);
+    const use = { storage };
+    this.busy.add(use);
+    try {
+      return await work(host);
+    } finally {
+      this.busy.delete(use);
+      if (owned) host.end();
     }
   }
 
@@ -214,7 +227,7 @@ async function open(pool: HostPool, options: OpenOptions): Promise<SearchIndex> 
     const settings = openSettings(pool, options);
     const handle = await host.call("open", [host.spec(storage), base && host.spec(base), settings], { signal });
     // Writes get an engine of their own, so that searches stay quick; memory cannot be seen from a second one.
-    const apart = pool.inWorkers && owned && base?.kind !== "memory" && settings.mode !== "readOnly";
+    const apart = pool.runtime.inWorkers && owned && base?.kind !== "memory" && settings.mode !== "readOnly";
     const startWriter = apart
       ? async () => {
           const writer = await pool.start();
@@ -228,7 +241,7 @@ async function open(pool: HostPool, options: OpenOptions): Promise<SearchIndex> 
           }
         }
       : undefined;
-    return await SearchIndex.create({ host, handle, owned, startWriter });
+    return await SearchIndex.create({ host, handle, owned, startWriter, storages: [storage, base] });
   } catch (thrown) {
     if (owned) host.end();
     throw toSearchError(thrown);
@@ -243,10 +256,12 @@ function openSettings(pool: HostPool, options: OpenOptions): OpenSettings {
   const { mode = options.storage.kind === "http" ? "readOnly" : undefined, schema } = options;
   const memoryBytes = parseBytes("memory", options.memory) ?? pool.runtime.memoryBytes;
   const cacheBytes = parseBytes("cache", options.cache) ?? pool.runtime.cacheBytes;
+  const gpuBytes = parseBytes("gpuMemory", options.gpuMemory);
   if (mode !== undefined) settings.mode = mode;
-  if (schema !== undefined) settings.schema = schema;
+  if (schema !== undefined) settings.schema = toWireSchema(schema);
   if (memoryBytes !== undefined) settings.memoryBytes = memoryBytes;
   if (cacheBytes !== undefined) settings.cacheBytes = cacheBytes;
+  if (gpuBytes !== undefined) settings.gpuBytes = gpuBytes;
   for (const name of ["writerWaitMillis", "releaseAfterCommit", "autoMerge", "graceMillis"] as const) {
     if (options[name] !== undefined) Object.assign(settings, { [name]: options[name] });
   }
@@ -258,7 +273,7 @@ function mergeSettings(pool: HostPool, options: { memory?: Bytes; maxSegments?: 
   const memoryBytes = parseBytes("memory", options.memory) ?? pool.runtime.memoryBytes;
   if (memoryBytes !== undefined) settings.memoryBytes = memoryBytes;
   if (options.maxSegments !== undefined) settings.maxSegments = options.maxSegments;
-  if (options.schema !== undefined) settings.schema = options.schema;
+  if (options.schema !== undefined) settings.schema = toWireSchema(options.schema);
   return settings;
 }
 
@@ -266,8 +281,7 @@ async function build(pool: HostPool, docs: DocSource, options: BuildOptions): Pr
   const { storage, schema, signal, onProgress } = options;
   isStorage(storage, "build");
   throwIfAborted(signal);
-  const { host, owned } = await pool.hostOf(storage);
-  try {
+  return pool.using(storage, async (host) => {
     const handle = await host.call("buildStart", [host.spec(storage), mergeSettings(pool, options)], { signal });
     const refusals = new Refusals();
     try {
@@ -284,9 +298,7 @@ async function build(pool: HostPool, docs: DocSource, options: BuildOptions): Pr
       await host.call("buildAbort", [handle]).catch(() => {});
       throw toSearchError(thrown, "invalid_argument");
     }
-  } finally {
-    if (owned) host.end();
-  }
+  });
 }
 
 async function merge(
@@ -298,8 +310,7 @@ async function merge(
   isStorage(into, "merge");
   for (const source of sources) isStorage(source, "merge");
   throwIfAborted(signal);
-  const { host, owned } = await pool.hostOf(into);
-  try {
+  return pool.using(into, async (host) => {
     for (const source of sources) await pool.bring(source, host);
     const specs = sources.map((source) => host.spec(source));
     const report = await host.call("mergeStorages", [specs, host.spec(into), mergeSettings(pool, options)], {
@@ -307,9 +318,7 @@ async function merge(
       onProgress,
     });
     return JSON.parse(report) as MergeReport;
-  } finally {
-    if (owned) host.end();
-  }
+  });
 }
 
 

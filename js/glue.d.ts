@@ -66,8 +66,6 @@ export interface Glue {
   };
   WasmMerge: new (target: WasmStorage) => WasmMerge;
   onPanic(handler: (message: string) => void): void;
-  /** Only in builds with the feature `crash-test`. */
-  panicForTest?(): void;
 }
 
 /** A new instance of `module`. `onTrap` hears once of anything thrown out of wasm, which then stays silent. */

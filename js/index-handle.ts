@@ -3,6 +3,7 @@ import { Refusals, batchesOf, buffersOf, lengthOf } from "./batches.js";
 import { parseBytes } from "./bytes.js";
 import { SearchError, throwIfAborted, toSearchError } from "./errors.js";
 import type { Host, HostCall } from "./host.js";
+import { fromWireSchema, type WireField } from "./schema.js";
 import type { Answer, Args, Handle, MergeSettings, Op } from "./protocol.js";
 import type {
   AddReport, Bytes, CallOptions, CheckReport, CommitInfo, DocId, DocSource, IndexInfo, MergeReport, Schema,
@@ -29,6 +30,8 @@ interface Opened extends Seat {
   owned: boolean;
   /** Opens the index a second time, in an engine for writing; undefined where the first one writes too. */
   startWriter: (() => Promise<Seat>) | undefined;
+  /** What it was opened on. */
+  storages: readonly unknown[];
 }
 
 /**
@@ -41,11 +44,14 @@ export class SearchIndex {
   readonly #reader: Seat;
   readonly #owned: boolean;
   readonly #startWriter: Opened["startWriter"];
+  /** Kept, because the engine of a memory storage ends when that is forgotten. */
+  readonly #storages: readonly unknown[];
   #writer: Promise<Seat> | undefined;
   #schema: Schema | null = null;
   #dead: SearchError | undefined;
 
-  private constructor({ host, handle, owned, startWriter }: Opened) {
+  private constructor({ host, handle, owned, startWriter, storages }: Opened) {
+    this.#storages = storages;
     this.#reader = { host, handle };
     this.#owned = owned;
     this.#startWriter = startWriter;
@@ -206,10 +212,10 @@ export class SearchIndex {
 
   /** State of the index. */
   async info(): Promise<IndexInfo> {
-    const info = await this.#ask<IndexInfo>(this.#reader, "info", [this.#reader.handle]);
+    const info = await this.#infoOf(this.#reader);
     const writer = await this.#startedWriter();
     if (writer === undefined || writer === this.#reader) return info;
-    const { pendingDocs, pendingBytes, schema } = await this.#ask<IndexInfo>(writer, "info", [writer.handle]);
+    const { pendingDocs, pendingBytes, schema } = await this.#infoOf(writer);
     return { ...info, pendingDocs, pendingBytes, schema: info.schema ?? schema };
   }
 
@@ -289,7 +295,13 @@ export class SearchIndex {
   }
 
   async #learnSchema(seat: Seat): Promise<void> {
-    this.#schema = (await this.#ask<IndexInfo>(seat, "info", [seat.handle])).schema;
+    this.#schema = (await this.#infoOf(seat)).schema;
+  }
+
+  async #infoOf({ host, handle }: Seat): Promise<IndexInfo> {
+    type WireInfo = Omit<IndexInfo, "schema"> & { schema: WireField[] | null };
+    const info = await this.#ask<WireInfo>({ host, handle }, "info", [handle]);
+    return { ...info, schema: fromWireSchema(info.schema) };
   }
 
   static {

@@ -1,24 +1,19 @@
 // Pages: where the wasm module and the worker's script are, seen from this file.
+import { invalid } from "./errors.js";
 import type { Runtime } from "./face.js";
-import { fetchModule } from "./module.js";
+import { WorkerHost } from "./remote.js";
+import { fetchBeside } from "./wasm-url.js";
 
-/** The engine in workers, or in this thread where there are none, as in some edge runtimes. */
-export function pageRuntime(): Runtime {
-  return { load: fetchBeside, spawn: typeof Worker === "undefined" ? undefined : spawnBeside };
-}
-
-/** The engine in the calling thread. */
-export function inlineRuntime(): Runtime {
-  return { load: fetchBeside, spawn: undefined };
-}
-
-/** Bundlers find the module by this very expression. */
-function fetchBeside(): Promise<WebAssembly.Module> {
-  return fetchModule(new URL("./rangefind.wasm", import.meta.url));
-}
+/** Engines in workers. */
+export const pageRuntime: Runtime = {
+  load: fetchBeside,
+  start: (module, worker = spawnBeside) => new WorkerHost(worker(), module),
+  inWorkers: true,
+};
 
 /** Bundlers find the worker's script by this very expression. */
 function spawnBeside(): Worker {
+  if (typeof Worker === "undefined") throw invalid("there are no workers here: import from \"rangefind/inline\"");
   const here = import.meta.url;
   if (isElsewhere(here)) return spawnFrom(here.replace(/[^/]*$/, "worker.js"));
   return new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "rangefind" });

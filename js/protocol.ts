@@ -15,6 +15,7 @@ export interface OpenSettings {
   schema?: unknown;
   memoryBytes?: number;
   cacheBytes?: number;
+  gpuBytes?: number;
   writerWaitMillis?: number;
   releaseAfterCommit?: boolean;
   autoMerge?: boolean;

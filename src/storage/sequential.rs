@@ -159,7 +159,3 @@ impl<F: File> SequentialReader<F> {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "sequential_tests.rs"]
-mod tests;

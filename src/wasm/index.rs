@@ -6,6 +6,7 @@ use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use super::{
     batch::WasmBatch,
     call::{WasmCancel, json, listener, parse, promise, to_js},
+    panics::on_request,
     settings::{JobSettings, OpenSettings},
     storage::{Backend, WasmStorage},
 };
@@ -73,6 +74,7 @@ impl WasmIndex {
         let flag = cancel.flag();
         promise(cancel.or_drop(async move {
             let mut request: SearchRequest = parse("search", &request)?;
+            on_request(request.query.as_deref());
             if let Some(vector) = vector {
                 let clause = request.vector.as_mut().ok_or_else(|| Error::invalid("a vector without its clause"))?;
                 clause.value = Some(vector);

@@ -17,6 +17,7 @@ pub(super) struct OpenSettings {
     schema: Option<Value>,
     memory_bytes: Option<u64>,
     cache_bytes: Option<u64>,
+    gpu_bytes: Option<u64>,
     writer_wait_millis: Option<u32>,
     release_after_commit: Option<bool>,
     auto_merge: Option<bool>,
@@ -50,8 +51,8 @@ impl OpenSettings {
             release_after_commit: self.release_after_commit.unwrap_or(default.release_after_commit),
             auto_merge: self.auto_merge.unwrap_or(default.auto_merge),
             grace_millis: self.grace_millis.unwrap_or(default.grace_millis),
+            gpu_bytes: self.gpu_bytes.unwrap_or(default.gpu_bytes),
             base,
-            ..default
         })
     }
 }

@@ -31,7 +31,7 @@ impl Mode {
     fn features(self) -> &'static str {
         match self {
             Self::Release => "webgpu",
-            // With an export that panics, for the tests of the package.
+            // With a query that panics, for the tests of the package.
             Self::Dev => "webgpu,crash-test",
         }
     }

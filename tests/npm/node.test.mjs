@@ -1,0 +1,143 @@
+// The packed package in Node.js: in this thread, on memory, on files, over HTTP.
+import assert from "node:assert/strict";
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { execute, here, project, report, root, temporaryFolder } from "./lib/package.mjs";
+import { remoteIndex } from "./lib/remote.mjs";
+
+const MAIN = `
+import * as rangefind from "rangefind";
+import { runScenario } from "./scenario.mjs";
+import { readFileSync } from "node:fs";
+const { remote, folder, crash } = JSON.parse(readFileSync("options.json", "utf8"));
+let next = 0;
+const place = (name) => rangefind.files(folder + "/" + name);
+const files = await runScenario(rangefind, { storage: () => place("t" + next++), persistent: place, http: remote, gpu: "absent", crash });
+const memory = await runScenario(rangefind, { storage: () => rangefind.memory(), gpu: "absent", crash });
+const tag = (kind, results) => results.map((result) => ({ ...result, name: kind + ": " + result.name }));
+console.log(JSON.stringify([...tag("files", files), ...tag("memory", memory)]));
+`;
+
+/** Whether the module is the quick build, which has the crash query. */
+const hasCrash = readFileSync(join(root, "dist/rangefind.wasm")).includes("the query of the crash test");
+
+test("the scenario in Node.js", async (t) => {
+  const folder = await project("node", { "main.mjs": MAIN });
+  copyFileSync(join(here, "scenario.mjs"), join(folder, "scenario.mjs"));
+  const remote = await remoteIndex();
+  const options = { remote, folder: temporaryFolder("files"), crash: hasCrash };
+  writeFileSync(join(folder, "options.json"), JSON.stringify(options));
+  const { stdout } = await execute(process.execPath, ["main.mjs"], { cwd: folder, timeout: 300_000 });
+  await report(t, JSON.parse(stdout));
+});
+
+test("a trap ends the instance, not the process", async () => {
+  // A clock that throws leaves wasm by the same way as a trap, also in the published build.
+  const folder = await project("trap", {
+    "main.mjs": `
+import { open, memory } from "rangefind";
+const storage = memory();
+const index = await open({ storage, schema: { t: "text" } });
+await index.add([{ id: 1, t: "one" }]);
+await index.commit();
+performance.now = () => { throw new Error("the clock broke"); };
+const outcomes = await Promise.allSettled([index.search("one"), index.search("one"), index.merge()]);
+delete performance.now;
+const codes = outcomes.map(({ reason }) => reason?.code);
+const later = await index.search("one").catch((error) => error.code);
+const other = await open({ storage: memory(), schema: { t: "text" } });
+console.log(JSON.stringify([codes, later, (await other.search("x")).total]));
+`,
+  });
+  const { stdout } = await execute(process.execPath, ["main.mjs"], { cwd: folder });
+  assert.deepEqual(JSON.parse(stdout), [["crashed", "crashed", "crashed"], "crashed", 0]);
+});
+
+test("imports have no side effects and load nothing", async () => {
+  const folder = await project("imports", {
+    "main.mjs": `
+const before = new Set(Object.getOwnPropertyNames(globalThis));
+globalThis.fetch = () => { throw new Error("fetched"); };
+for (const name of ["rangefind", "rangefind/inline", "rangefind/slim", "rangefind/worker"]) await import(name);
+// The entry of pages too, in a runtime that is none.
+await import("./node_modules/rangefind/dist/browser.js");
+const added = Object.getOwnPropertyNames(globalThis).filter((name) => !before.has(name));
+const handles = process.getActiveResourcesInfo().filter((name) => !/TTY|Pipe|FSReq|CloseReq/.test(name));
+console.log(JSON.stringify({ added, handles }));
+`,
+  });
+  const { stdout } = await execute(process.execPath, ["main.mjs"], { cwd: folder });
+  assert.deepEqual(JSON.parse(stdout), { added: [], handles: [] });
+});
+
+test("slim needs init; init takes module, bytes or URL and knows HTML when it sees it", async () => {
+  const folder = await project("slim", {
+    "main.mjs": `
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import * as slim from "rangefind/slim";
+const code = (promise) => promise.then(() => "ok", (error) => error.code + " " + error.message);
+const bytes = readFileSync(new URL(import.meta.resolve("rangefind/rangefind.wasm")));
+const out = {};
+out.before = await code(slim.open({ storage: slim.memory() }));
+out.html = await code(slim.init({ bytes: new TextEncoder().encode("<!doctype html><html>") }));
+out.garbage = await code(slim.init({ bytes: new Uint8Array(9) }));
+out.none = await code(slim.init({}));
+out.bytes = await code(slim.init({ bytes }));
+out.open = await code(slim.open({ storage: slim.memory(), schema: { t: "text" } }));
+out.module = await code(slim.init({ module: await WebAssembly.compile(bytes) }));
+const server = createServer((request, response) => {
+  const html = request.url === "/html";
+  response.writeHead(request.url === "/404" ? 404 : 200, { "content-type": html ? "text/html" : "application/wasm" });
+  response.end(html ? "<!DOCTYPE html>" : bytes);
+}).listen(0, async () => {
+  const at = "http://127.0.0.1:" + server.address().port;
+  out.url = await code(slim.init({ url: at + "/x.wasm" }));
+  out.urlHtml = await code(slim.init({ url: at + "/html" }));
+  out.url404 = await code(slim.init({ url: at + "/404" }));
+  server.close();
+  console.log(JSON.stringify(out));
+});
+`,
+  });
+  const { stdout } = await execute(process.execPath, ["main.mjs"], { cwd: folder });
+  const out = JSON.parse(stdout);
+  assert.match(out.before, /^invalid_argument call init/);
+  assert.match(out.html, /^invalid_argument .*HTML page.*optimizeDeps/);
+  assert.match(out.garbage, /^invalid_argument .*no wasm module/);
+  assert.match(out.none, /^invalid_argument/);
+  assert.match(out.urlHtml, /^invalid_argument .*HTML page/);
+  assert.match(out.url404, /^network .*404/);
+  for (const name of ["bytes", "open", "module", "url"]) assert.equal(out[name], "ok", name);
+});
+
+test("the exports map gives each runtime its entry", async () => {
+  const folder = await project("conditions");
+  const { exports } = JSON.parse(readFileSync(join(folder, "node_modules/rangefind/package.json"), "utf8"));
+  assert.deepEqual(Object.keys(exports["."]), ["types", "workerd", "edge-light", "deno", "node", "browser", "default"]);
+  const resolve = async (conditions, name) => {
+    const flags = conditions.map((condition) => `--conditions=${condition}`);
+    const code = `console.log(import.meta.resolve(${JSON.stringify(name)}))`;
+    const { stdout } = await execute(process.execPath, [...flags, "--input-type=module", "--eval", code], { cwd: folder });
+    return stdout.trim().split("/").at(-1);
+  };
+  assert.equal(await resolve([], "rangefind"), "node.js");
+  assert.equal(await resolve(["workerd"], "rangefind"), "workerd.js");
+  assert.equal(await resolve(["deno"], "rangefind"), "deno.js");
+  assert.equal(await resolve(["workerd"], "rangefind/inline"), "workerd.js");
+  assert.equal(await resolve([], "rangefind/worker"), "worker.js");
+  assert.equal(await resolve([], "rangefind/rangefind.wasm"), "rangefind.wasm");
+});
+
+test("the tarball holds what is needed and nothing else", async () => {
+  const folder = await project("contents");
+  const { stdout } = await execute("find", ["node_modules/rangefind", "-type", "f"], { cwd: folder });
+  const files = stdout.trim().split("\n").map((path) => path.replace("node_modules/rangefind/", ""));
+  const odd = files.filter((path) => !/^(dist\/[\w.-]+\.(js|d\.ts|wasm)|package\.json|README\.md|LICENSE[\w.-]*|CHANGELOG\.md)$/.test(path));
+  assert.deepEqual(odd, []);
+  for (const path of files.filter((path) => /\.js$/.test(path))) {
+    const text = readFileSync(join(folder, "node_modules/rangefind", path), "utf8");
+    assert.doesNotMatch(text, /\beval\(|new Function\(/, `${path} needs unsafe-eval`);
+  }
+});
