@@ -8,6 +8,8 @@ mod batch;
 mod columns;
 mod facets;
 mod filter;
+#[cfg(test)]
+mod fixture;
 mod flow;
 mod fusion;
 mod hits;
@@ -16,6 +18,8 @@ mod snippet;
 mod sort;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod text_tests;
 mod words;
 
 pub use ask::MAX_LIMIT;
