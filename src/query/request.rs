@@ -25,7 +25,9 @@ pub struct SearchRequest {
     pub vector: Option<VectorClause>,
     /// How the text and the vector ranking become one, where both are asked. Default reciprocal rank fusion, k 60.
     pub fuse: Fuse,
-    /// Conditions on columns: `{ "year": { "gte": 2020 }, "tag": ["a", "b"], "not": { "draft": true } }`.
+    /// Conditions on columns: `{ "year": { "gte": 2020 }, "tag": ["a", "b"], "not": { "draft": true } }`. All keys must
+    /// hold; `and`, `or` (lists) and `not` nest. A condition is a value, a list (one of them), `null` (no value), or
+    /// `eq`, `in`, `gt`, `gte`, `lt`, `lte`, `exists`, `not`. `id` takes ids.
     pub filter: Option<Value>,
     /// Order by columns instead of by score: `[{ "field": "year", "order": "desc" }]`.
     pub sort: Vec<SortKey>,
@@ -35,7 +37,7 @@ pub struct SearchRequest {
     pub highlight: Vec<String>,
     /// Stored fields to return; all by default, none with an empty list.
     pub select: Option<Vec<String>>,
-    /// Hits to return. Default 10.
+    /// Hits to return. Default 10, at most 10,000.
     pub limit: Option<u32>,
     /// Hits to skip. Default 0.
     pub offset: u32,
@@ -169,7 +171,8 @@ impl From<GpuMode> for crate::gpu::Mode {
 pub struct SearchResponse {
     /// Best first.
     pub hits: Vec<Hit>,
-    /// Documents that match, exact. For a vector search alone: documents that pass the filter and have a vector.
+    /// Documents that match, exact. For a vector search alone: documents that pass the filter and have a vector. Where
+    /// both legs are fused: documents that the text finds or that are among the vector leg's `k` neighbours.
     pub total: u64,
     /// One entry per requested facet, in order.
     pub facets: Vec<FacetResult>,
@@ -245,7 +248,7 @@ pub struct FacetResult {
 /// One value of a facet.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FacetCount {
-    /// The value, in the field's JSON type.
+    /// The value, in the field's JSON type; dates as ISO 8601 strings.
     pub value: Value,
     /// Matching documents that have it.
     pub count: u64,
