@@ -80,6 +80,10 @@ struct Walk<'a> {
     damaged: HashSet<(SectionKind, FieldOrd)>,
     /// Live ids of the index, by hash, and the segment that has them.
     ids: HashMap<u64, SegmentId>,
+    /// Ids hidden in the base, by hash.
+    hidden: HashSet<u64>,
+    /// Whether the current segment is one that the base got since: no overlay hides anything in it yet.
+    hides_by_id: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -93,6 +97,8 @@ impl<'a> Walk<'a> {
             schema: Schema::default(),
             damaged: HashSet::new(),
             ids: HashMap::new(),
+            hidden: HashSet::new(),
+            hides_by_id: false,
         }
     }
 
@@ -151,12 +157,22 @@ impl<'a> Walk<'a> {
             of_base.map(|entry| (entry, true)).chain(own.map(|entry| (entry, false))).collect();
         // Everything is read twice: once for checksums, once for structures.
         self.total = all.iter().filter_map(|(entry, _)| entry.toc.as_ref()).map(|toc| 2 * toc.file_len).sum();
+        if let Some(reference) = commit.base.as_ref().filter(|base| base.tombstones != 0) {
+            let name = tombstones_file_name(reference.tombstones);
+            let read = read_whole(&opener.own, &name, reference.tombstones_len).await;
+            match read.and_then(|bytes| tombstones::parse(&bytes, &name)) {
+                Ok(terms) => self.hidden.extend(terms.iter().map(|term| hash(term))),
+                Err(error) => self.problem(&name, None, None, &error),
+            }
+        }
         for (entry, is_base) in all {
+            self.hides_by_id = false;
             let storage = if is_base { opener.base.as_ref().unwrap_or(&opener.own) } else { &opener.own };
             let mut live = self.overlay(storage, entry, entry.overlay).await?;
             if is_base {
-                let mine = commit.segments.iter().find(|mine| mine.id == entry.id).map_or(0, |mine| mine.overlay);
-                let hidden = self.overlay(&opener.own, entry, mine).await?;
+                let mine = commit.segments.iter().find(|mine| mine.id == entry.id);
+                self.hides_by_id = mine.is_none();
+                let hidden = self.overlay(&opener.own, entry, mine.map_or(0, |mine| mine.overlay)).await?;
                 live = match (live, hidden) {
                     (Some(mut live), Some(hidden)) => {
                         live.and(&hidden);
@@ -172,13 +188,6 @@ impl<'a> Walk<'a> {
                 }
             }
             self.segment(storage, entry, live).await?;
-        }
-        if let Some(reference) = commit.base.as_ref().filter(|base| base.tombstones != 0) {
-            let name = tombstones_file_name(reference.tombstones);
-            let read = read_whole(&opener.own, &name, reference.tombstones_len).await;
-            if let Err(error) = read.and_then(|bytes| tombstones::parse(&bytes, &name)) {
-                self.problem(&name, None, None, &error);
-            }
         }
         // A storage that cannot list has no leftovers to speak of.
         if let Ok(entries) = opener.own.list().await {

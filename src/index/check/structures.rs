@@ -228,6 +228,10 @@ impl Walk<'_> {
             if ids.get(&doc) != Some(&hash) {
                 return Err(corrupt(format!("document {doc} is not indexed under its id {id}")));
             }
+            if self.hides_by_id && self.hidden.contains(&hash) {
+                self.report.docs -= 1;
+                continue;
+            }
             if let Some(other) = self.ids.insert(hash, segment.id()) {
                 return Err(corrupt(format!("document {doc}: id {id} is also live in segment {other}")));
             }
