@@ -1,5 +1,7 @@
 //! Merges of an open index: rounds of choosing, merging outside the writer, publishing.
 
+use std::collections::HashSet;
+
 use crate::{
     engine::{Index, MergeOptions},
     error::{Error, ErrorKind, Result},
@@ -16,8 +18,9 @@ use crate::{
 
 /// What a round merges.
 enum Goal {
-    /// Towards this many segments without deletions.
-    Force(usize),
+    /// Towards `count` segments without deletions, among those that were there at the start and what they
+    /// became (`made`): commits meanwhile must not make a merge endless.
+    Force { count: usize, among: HashSet<SegmentId>, made: HashSet<SegmentId> },
     /// What the tiered policy finds due.
     Policy,
 }
@@ -34,9 +37,16 @@ impl<S: Storage> Index<S> {
         let _turn = self.0.merge_turn.lock().await;
         cancel.check()?;
         self.commit_only().await?;
-        let goal = options.max_segments.map_or(Goal::Policy, |count| Goal::Force(count.max(1) as usize));
+        let mut goal = match options.max_segments {
+            Some(count) => {
+                let candidates = self.0.writer().await?.get().merge_candidates();
+                let among = candidates.into_iter().map(|(id, ..)| id).collect();
+                Goal::Force { count: count.max(1) as usize, among, made: HashSet::new() }
+            }
+            None => Goal::Policy,
+        };
         let mut report = MergeReport::default();
-        while self.merge_round(&goal, options.memory_bytes, progress, cancel, &mut report).await? {}
+        while self.merge_round(&mut goal, options.memory_bytes, progress, cancel, &mut report).await? {}
         report.num_segments = self.0.snapshot().segments().len() as u32;
         report.took = now_millis() - started;
         Ok(report)
@@ -46,14 +56,14 @@ impl<S: Storage> Index<S> {
     pub(super) async fn auto_merge(&self) -> Result<()> {
         let Some(_turn) = self.0.merge_turn.try_lock() else { return Ok(()) };
         let (memory, mut report) = (self.0.options.memory_bytes, MergeReport::default());
-        while self.merge_round(&Goal::Policy, memory, &no_progress, &Cancel::new(), &mut report).await? {}
+        while self.merge_round(&mut Goal::Policy, memory, &no_progress, &Cancel::new(), &mut report).await? {}
         Ok(())
     }
 
     /// One merge; false if none is due.
     async fn merge_round(
         &self,
-        goal: &Goal,
+        goal: &mut Goal,
         memory_bytes: u64,
         progress: &dyn OnProgress,
         cancel: &Cancel,
@@ -80,6 +90,9 @@ impl<S: Storage> Index<S> {
                 return Err(error);
             }
         };
+        if let Goal::Force { made, .. } = goal {
+            made.insert(task.id);
+        }
         let finished = writer.get().finish_merge(task, &merged).await;
         writer.show();
         finished?;
@@ -105,11 +118,23 @@ fn pick(
     schema: &Schema,
     memory_bytes: u64,
 ) -> Result<Vec<SegmentId>> {
+    let is_meant = |id: &SegmentId| match goal {
+        Goal::Force { among, made, .. } => among.contains(id) || made.contains(id),
+        Goal::Policy => true,
+    };
+    let candidates: Vec<_> = candidates.iter().filter(|(id, ..)| is_meant(id)).copied().collect();
     let segments: Vec<Candidate> = candidates.iter().map(|(_, candidate, _)| *candidate).collect();
     let mut picked = match goal {
-        Goal::Force(count) => TieredPolicy::pick_forced(&segments, *count, segments.len()),
+        Goal::Force { count, .. } => TieredPolicy::pick_forced(&segments, *count, segments.len()),
         Goal::Policy => TieredPolicy::default().pick(&segments),
     };
+    if let (Goal::Force { made, .. }, [one]) = (goal, picked.as_slice())
+        && made.contains(&candidates[*one].0)
+    {
+        // It is alone for its deletions, which came while it was made: they wait for another merge.
+        let is_due = |ix: &usize| !made.contains(&candidates[*ix].0) && segments[*ix].num_docs < segments[*ix].max_doc;
+        picked = (0..segments.len()).find(is_due).map(|ix| vec![ix]).unwrap_or_default();
+    }
     let needed = |picked: &[usize]| {
         let sizes: Vec<_> = picked.iter().map(|&ix| (candidates[ix].1.max_doc, candidates[ix].2)).collect();
         MergeLimits::needed_bytes(schema, &sizes)

@@ -67,7 +67,7 @@ impl<S> Default for OpenOptions<S> {
 /// How to merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MergeOptions {
-    /// Merge until at most this many segments are left; deletions vanish. `None` does what the tiered policy
+    /// Merge the segments that are there at the start until at most this many are left; deletions vanish. `None` does what the tiered policy
     /// would do. Default `Some(1)`.
     pub max_segments: Option<u32>,
     /// Buffers of the merge stay within this many bytes. Default 64 MiB.

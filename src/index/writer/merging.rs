@@ -168,12 +168,14 @@ impl<S: Storage> IndexWriter<S> {
             current,
             dirty,
         };
-        new.overlay = self.write_overlay(&new, &committed).await?;
+        let has_docs = committed.num_docs > 0;
+        if has_docs {
+            new.overlay = self.write_overlay(&new, &committed).await?;
+        }
         let overlay_name = entry(&new).overlay_name();
         // The new segment stands where its first source stood: order among equal scores stays if neighbours merge.
         let first = self.segments.iter().position(|one| ids.contains(&one.segment.id())).unwrap_or(self.segments.len());
         let mut segments: Vec<WriterSegment<S>> = Vec::with_capacity(self.segments.len());
-        let has_docs = committed.num_docs > 0;
         for (ix, one) in self.segments.iter().enumerate() {
             if ix == first && has_docs {
                 segments.push(new.clone());
