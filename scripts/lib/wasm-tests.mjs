@@ -20,6 +20,8 @@ export async function buildWebTests(names) {
   const cargo = spawn("cargo", [...args, ...names.flatMap((name) => ["--test", name])], {
     cwd: rootPath,
     stdio: ["ignore", "pipe", "inherit"],
+    // Both browsers are started with an adapter: tests that find none must fail, not skip.
+    env: { ...process.env, RANGEFIND_REQUIRE_GPU: "1" },
   });
   let output = "";
   cargo.stdout.on("data", (chunk) => (output += chunk));

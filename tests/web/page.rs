@@ -4,6 +4,8 @@
 use wasm_bindgen_test::wasm_bindgen_test_configure;
 
 mod conformance;
+#[cfg(feature = "webgpu")]
+mod gpu;
 mod http;
 mod opfs;
 mod support;

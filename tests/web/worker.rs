@@ -4,6 +4,9 @@
 use wasm_bindgen_test::wasm_bindgen_test_configure;
 
 mod conformance;
+mod distance;
+#[cfg(feature = "webgpu")]
+mod gpu;
 mod http;
 mod js_storage;
 mod opfs;
