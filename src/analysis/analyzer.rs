@@ -154,6 +154,27 @@ impl Analyzer {
         tokens
     }
 
+    /// Terms that a word beginning with `text` may be stemmed to and that do not begin with it themselves: `runnin` on
+    /// its way to `running`, which is indexed as `run`. None where the analyzer does not stem.
+    pub fn completions(&self, text: &str) -> Vec<String> {
+        if self.0 != Kind::English {
+            return Vec::new();
+        }
+        let typed = fold(text);
+        if typed.len() < 4 || typed.len() > 40 || !typed.bytes().all(|byte| byte.is_ascii_lowercase()) {
+            return Vec::new();
+        }
+        let stemmer = Stemmer::new(Algorithm::English);
+        let mut terms: Vec<String> = COMPLETIONS
+            .iter()
+            .map(|ending| stemmer.stem(&format!("{typed}{ending}")).into_owned())
+            .filter(|term| !term.starts_with(&*typed))
+            .collect();
+        terms.sort_unstable();
+        terms.dedup();
+        terms
+    }
+
     /// The beginning of a word as terms start with it: folded, not stemmed. Prefix queries use it; empty if `text`
     /// has no letter or digit.
     pub fn prefix(&self, text: &str) -> String {
@@ -163,6 +184,9 @@ impl Analyzer {
         }
     }
 }
+
+/// Endings that a half-typed word may get.
+const COMPLETIONS: [&str; 14] = ["", "g", "ng", "ing", "d", "ed", "s", "es", "e", "y", "ty", "n", "on", "ly"];
 
 /// Whether Snowball English has anything to do: it knows letters of ASCII and apostrophes.
 fn stems(word: &str) -> bool {

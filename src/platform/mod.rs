@@ -10,6 +10,8 @@ mod web;
 
 pub use cancel::Cancel;
 #[cfg(not(target_arch = "wasm32"))]
-pub use native::{MaybeSend, MaybeSync, block_on, now_millis, sleep_millis, spawn, unix_millis, yield_now};
+pub use native::{
+    MaybeSend, MaybeSync, Task, block_on, capture_spawned, now_millis, sleep_millis, spawn, unix_millis, yield_now,
+};
 #[cfg(target_arch = "wasm32")]
 pub use web::{MaybeSend, MaybeSync, now_millis, sleep_millis, spawn, unix_millis, yield_now};

@@ -1,6 +1,7 @@
 //! Native side of [`super`]: threads, blocking waits.
 
 use std::{
+    cell::RefCell,
     future::Future,
     sync::{Mutex, OnceLock, mpsc},
     thread,
@@ -41,14 +42,47 @@ pub async fn sleep_millis(millis: u32) {
 /// Gives way to the event loop; natively there is none, so it returns at once.
 pub async fn yield_now() {}
 
-type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// A background task.
+pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+thread_local! {
+    static CAPTURED: RefCell<Option<Vec<Task>>> = const { RefCell::new(None) };
+}
+
+/// Runs `work` and returns, beside its result, what it spawned on this thread: the caller polls those tasks itself.
+/// So a test or a benchmark runs everything on one thread, in an order that is the same every time.
+pub fn capture_spawned<T>(work: impl FnOnce() -> T) -> (T, Vec<Task>) {
+    let before = CAPTURED.replace(Some(Vec::new()));
+    // Also after a panic: the next spawn must not vanish into a list nobody reads.
+    struct Restore(Option<Vec<Task>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            CAPTURED.set(self.0.take());
+        }
+    }
+    let restore = Restore(before);
+    let output = work();
+    let tasks = CAPTURED.take().unwrap_or_default();
+    drop(restore);
+    (output, tasks)
+}
 
 /// Threads that run background loads: as many as an HTTP backend keeps requests in flight, and a few for disks.
 const SPAWN_THREADS: usize = 8;
 
 /// Runs `task` in the background. Natively: on one of [`SPAWN_THREADS`] threads shared by the process, where
-/// it may block; tasks beyond them queue. A task must not wait for another spawned task.
+/// it may block; tasks beyond them queue. A task must not wait for another spawned task. Under
+/// [`capture_spawned`] the task goes to its caller.
 pub fn spawn(task: impl Future<Output = ()> + Send + 'static) {
+    let task: Task = Box::pin(task);
+    let uncaptured = CAPTURED.with_borrow_mut(|captured| match captured {
+        Some(tasks) => {
+            tasks.push(task);
+            None
+        }
+        None => Some(task),
+    });
+    let Some(task) = uncaptured else { return };
     static QUEUE: OnceLock<mpsc::Sender<Task>> = OnceLock::new();
     let queue = QUEUE.get_or_init(|| {
         let (sender, receiver) = mpsc::channel::<Task>();
@@ -68,5 +102,5 @@ pub fn spawn(task: impl Future<Output = ()> + Send + 'static) {
         }
         sender
     });
-    queue.send(Box::pin(task)).expect("receivers live as long as the process");
+    queue.send(task).expect("receivers live as long as the process");
 }

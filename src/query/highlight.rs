@@ -1,25 +1,146 @@
 //! Where a query matches inside a text.
 
-use std::ops::Range;
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
 
 use crate::{analysis::Analyzer, ids::FieldOrd, query::Query};
 
-/// Marks the matches of a query in texts of one field.
-#[derive(Debug, Clone)]
-pub struct Highlighter;
+/// Marks the matches of a query in texts of one field. Made by [`Query::highlighter`].
+#[derive(Debug, Clone, Default)]
+pub struct Highlighter {
+    terms: HashSet<Vec<u8>>,
+    prefixes: Vec<Vec<u8>>,
+    phrases: Vec<(Vec<(u32, Vec<u8>)>, u32)>,
+}
 
 impl Highlighter {
-    pub(super) fn new(_query: &Query, _field: FieldOrd) -> Self {
-        todo!()
+    pub(super) fn new(query: &Query, field: FieldOrd) -> Self {
+        let mut highlighter = Self::default();
+        highlighter.collect(query, field);
+        highlighter
+    }
+
+    fn collect(&mut self, query: &Query, wanted: FieldOrd) {
+        match query {
+            Query::Term { field, term } if *field == wanted => {
+                self.terms.insert(term.clone());
+            }
+            Query::Prefix { field, prefix, .. } if *field == wanted => self.prefixes.push(prefix.clone()),
+            Query::Phrase(phrase) if phrase.field == wanted && !phrase.terms.is_empty() => {
+                self.phrases.push((phrase.terms.clone(), phrase.slop));
+            }
+            Query::Boolean(boolean) => {
+                let positive = boolean.must.iter().chain(&boolean.should).chain(&boolean.filter);
+                positive.for_each(|query| self.collect(query, wanted));
+            }
+            Query::DisMax { queries, .. } => queries.iter().for_each(|query| self.collect(query, wanted)),
+            Query::Boost(query, _) | Query::Constant(query, _) => self.collect(query, wanted),
+            _ => {}
+        }
     }
 
     /// Whether no text can be marked.
     pub fn is_empty(&self) -> bool {
-        todo!()
+        self.terms.is_empty() && self.prefixes.is_empty() && self.phrases.is_empty()
     }
 
     /// Byte ranges of `text` that match, ascending, not overlapping; neighbours with nothing between them are one.
-    pub fn mark(&self, _analyzer: Analyzer, _text: &str) -> Vec<Range<usize>> {
-        todo!()
+    /// Words of a phrase are marked where the phrase is.
+    pub fn mark(&self, analyzer: Analyzer, text: &str) -> Vec<Range<usize>> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let mut found: Vec<Range<usize>> = Vec::new();
+        // Places of the terms that phrases need: position and bytes.
+        let mut places: HashMap<&[u8], Vec<(u32, Range<usize>)>> =
+            self.phrases.iter().flat_map(|(terms, _)| terms).map(|(_, term)| (term.as_slice(), Vec::new())).collect();
+        analyzer.analyze(text, |token| {
+            let (term, range) = (token.term.as_bytes(), token.start as usize..token.end as usize);
+            if self.terms.contains(term) || self.prefixes.iter().any(|prefix| term.starts_with(prefix)) {
+                found.push(range.clone());
+            }
+            if let Some(places) = places.get_mut(term) {
+                places.push((token.position, range));
+            }
+        });
+        for (terms, slop) in &self.phrases {
+            mark_phrase(terms, *slop, &places, &mut found);
+        }
+        found.sort_unstable_by_key(|range| (range.start, range.end));
+        let mut merged: Vec<Range<usize>> = Vec::with_capacity(found.len());
+        for range in found {
+            match merged.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => merged.push(range),
+            }
+        }
+        merged
+    }
+}
+
+fn mark_phrase(
+    terms: &[(u32, Vec<u8>)],
+    slop: u32,
+    places: &HashMap<&[u8], Vec<(u32, Range<usize>)>>,
+    found: &mut Vec<Range<usize>>,
+) {
+    let Some((first_place, first)) = terms.first() else { return };
+    let all = |term: &[u8]| places.get(term).map_or(&[][..], Vec::as_slice);
+    for (position, range) in all(first) {
+        let start = i64::from(*position) - i64::from(*first_place);
+        let others = terms[1..].iter().map(|(place, term)| {
+            let wanted = start + i64::from(*place);
+            let near =
+                all(term).iter().map(|(position, range)| ((i64::from(*position) - wanted).unsigned_abs(), range));
+            near.min_by_key(|(distance, _)| *distance).filter(|(distance, _)| *distance <= u64::from(slop))
+        });
+        if let Some(others) = others.map(|near| near.map(|(_, range)| range.clone())).collect::<Option<Vec<_>>>() {
+            found.push(range.clone());
+            found.extend(others);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::{BooleanQuery, PhraseQuery, PrefixScoring};
+
+    const FIELD: FieldOrd = FieldOrd(1);
+
+    fn term(term: &str) -> Query {
+        Query::Term { field: FIELD, term: term.into() }
+    }
+
+    fn marked(query: &Query, text: &str) -> Vec<String> {
+        let analyzer = Analyzer::find("english").unwrap();
+        query.highlighter(FIELD).mark(analyzer, text).into_iter().map(|range| text[range].to_owned()).collect()
+    }
+
+    #[test]
+    fn marks_words_prefixes_and_whole_phrases() {
+        let phrase =
+            PhraseQuery { field: FIELD, terms: vec![(0, b"rang".to_vec()), (1, b"request".to_vec())], slop: 0 };
+        let query = Query::Boolean(BooleanQuery {
+            must: vec![Query::Phrase(phrase)],
+            should: vec![
+                term("cach"),
+                Query::Prefix { field: FIELD, prefix: b"wa".to_vec(), scoring: PrefixScoring::Blended },
+            ],
+            must_not: vec![term("java")],
+            ..BooleanQuery::default()
+        });
+        let text = "Range requests; a range of caches. Java request in WASM: range-requests";
+        assert_eq!(marked(&query, text), ["Range", "requests", "caches", "WASM", "range", "requests"]);
+        assert!(query.highlighter(FieldOrd(2)).is_empty());
+    }
+
+    #[test]
+    fn bigrams_that_touch_are_one_mark() {
+        let query =
+            Query::Boolean(BooleanQuery { should: vec![term("日本"), term("本語")], ..BooleanQuery::default() });
+        assert_eq!(marked(&query, "日本語です"), ["日本語"]);
     }
 }

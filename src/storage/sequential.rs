@@ -159,3 +159,7 @@ impl<F: File> SequentialReader<F> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "sequential_tests.rs"]
+mod tests;

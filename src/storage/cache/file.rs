@@ -285,23 +285,27 @@ impl<F: File> File for CachedFile<F> {
         if self.shared.bypass {
             return self.read_direct(ranges).await;
         }
-        let is_large = |range: &Range<u64>| range.end - range.start > self.shared.large_bytes;
-        if !self.shared.access.pin && ranges.iter().any(is_large) {
-            let (large, small): (Vec<_>, Vec<_>) = ranges.iter().cloned().partition(is_large);
+        if !self.shared.access.pin
+            && self.handle.pinned().is_empty()
+            && let Some(buffers) = self.read_resident(ranges)
+        {
+            return Ok(buffers);
+        }
+        let passes_by: Vec<bool> = ranges.iter().map(|range| self.shared.passes_by(range)).collect();
+        if passes_by.contains(&true) {
+            let pick = |wanted: bool| {
+                let picked = ranges.iter().zip(&passes_by).filter(|(_, by)| **by == wanted);
+                picked.map(|(range, _)| range.clone()).collect::<Vec<_>>()
+            };
+            let (large, small) = (pick(true), pick(false));
             let both = try_join(self.read_direct(&large), self.read_blocks(&small));
             let (large, small) = match &self.trace {
                 Some(trace) => trace.wave(both).await?,
                 None => both.await?,
             };
             let (mut large, mut small) = (large.into_iter(), small.into_iter());
-            let in_order = ranges.iter().map(|range| if is_large(range) { large.next() } else { small.next() });
+            let in_order = passes_by.iter().map(|by| if *by { large.next() } else { small.next() });
             return Ok(in_order.map(|bytes| bytes.expect("one buffer per range")).collect());
-        }
-        if !self.shared.access.pin
-            && self.handle.pinned().is_empty()
-            && let Some(buffers) = self.read_resident(ranges)
-        {
-            return Ok(buffers);
         }
         self.read_blocks(ranges).await
     }
@@ -370,6 +374,13 @@ impl<F: File> Shared<F> {
             return 0..0;
         }
         range.start / self.block_bytes..(range.end - 1) / self.block_bytes + 1
+    }
+
+    /// Whether `range` is so long that it would push out more than it brings, and nobody has begun to load it.
+    fn passes_by(&self, range: &Range<u64>) -> bool {
+        range.end - range.start > self.large_bytes
+            && !self.access.pin
+            && self.cache.state().is_absent(self.key(range.start / self.block_bytes))
     }
 
     /// Ascending, each once.

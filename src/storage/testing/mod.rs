@@ -5,6 +5,8 @@
 
 pub mod counting;
 pub mod faulty;
+pub mod latency;
 
 pub use counting::{CountingStorage, Tally};
 pub use faulty::{Damage, Faults, FaultyStorage};
+pub use latency::{LatencyStorage, Link, LinkStats, VirtualClock};

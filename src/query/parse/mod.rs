@@ -1,10 +1,17 @@
 //! Text to query trees.
 
+mod lucene;
+mod plain;
+mod words;
+
 use crate::{
     analysis::Analyzer,
     ids::FieldOrd,
     query::{Query, request::MatchMode},
 };
+
+pub use lucene::parse_lucene;
+pub use plain::parse_plain;
 
 /// A text field that a parser may search.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,12 +50,5 @@ pub struct Parsed {
     pub ignored: Vec<String>,
 }
 
-/// Reads what people type into a search box: every character is text, `"double quotes"` make a phrase.
-pub fn parse_plain(_text: &str, _options: &ParseOptions) -> Query {
-    todo!()
-}
-
-/// Reads `+must -not "a phrase"~2 field:term pre* (group)^2 AND OR NOT`. Never fails: what it cannot use is reported.
-pub fn parse_lucene(_text: &str, _options: &ParseOptions) -> Parsed {
-    todo!()
-}
+#[cfg(test)]
+mod tests;

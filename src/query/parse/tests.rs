@@ -1,0 +1,155 @@
+//! Parsers against what people type.
+
+use super::*;
+use crate::query::{BooleanQuery, PhraseQuery, PrefixScoring};
+
+fn field(ord: u16, name: &str, analyzer: &str) -> ParseField {
+    let analyzer = Analyzer::find(analyzer).unwrap();
+    ParseField { field: FieldOrd(ord), name: name.to_owned(), analyzer, boost: 1.0, positions: true }
+}
+
+fn options(matching: MatchMode, prefix: bool) -> ParseOptions {
+    let body = field(1, "body", "english");
+    let tag = ParseField { positions: false, ..field(2, "tag", "keyword") };
+    ParseOptions { default_fields: vec![body.clone()], named_fields: vec![body, tag], matching, prefix }
+}
+
+/// A query in a short form.
+fn show(query: &Query) -> String {
+    let list = |queries: &[Query], sign: &str| -> Vec<String> {
+        queries.iter().map(|query| format!("{sign}{}", show(query))).collect()
+    };
+    match query {
+        Query::All => "*".into(),
+        Query::None => "nothing".into(),
+        Query::Term { field, term } => format!("{}:{}", field.0, String::from_utf8_lossy(term)),
+        Query::Phrase(PhraseQuery { field, terms, slop }) => {
+            let terms: Vec<_> =
+                terms.iter().map(|(place, term)| format!("{place}={}", String::from_utf8_lossy(term))).collect();
+            format!("{}:\"{}\"~{slop}", field.0, terms.join(" "))
+        }
+        Query::Prefix { field, prefix, .. } => format!("{}:{}*", field.0, String::from_utf8_lossy(prefix)),
+        Query::Boolean(BooleanQuery { must, should, must_not, filter, .. }) => {
+            let parts = [list(must, "+"), list(should, ""), list(must_not, "-"), list(filter, "#")].concat();
+            format!("({})", parts.join(" "))
+        }
+        Query::DisMax { queries, .. } => format!("<{}>", list(queries, "").join(" ")),
+        Query::Boost(query, factor) => format!("{}^{factor}", show(query)),
+        Query::Constant(query, score) => format!("{}={score}", show(query)),
+        Query::Filter(set) => format!("#{set}"),
+    }
+}
+
+fn plain(text: &str, matching: MatchMode, prefix: bool) -> String {
+    show(&parse_plain(text, &options(matching, prefix)))
+}
+
+#[test]
+fn plain_text_is_words_and_phrases() {
+    let any = |text| plain(text, MatchMode::Any, false);
+    assert_eq!(any("Range requests"), "(1:rang 1:request)");
+    assert_eq!(any("the cat"), "1:cat");
+    assert_eq!(any("to be or not to be"), "(1:to 1:be 1:or 1:not 1:to 1:be)");
+    assert_eq!(any("\"to be\" cat"), "(+1:\"0=to 1=be\"~0 1:cat)");
+    assert_eq!(any("5\" screen"), "(1:5 1:screen)");
+    assert_eq!(any("foo-bar +x (y)"), "(1:foo 1:bar 1:x 1:y)");
+    assert_eq!(any("日本語"), "(1:日本 1:本語)");
+    assert_eq!(any("中"), "1:中*");
+    assert_eq!(any("  \"\" --- "), "nothing");
+    assert_eq!(plain("the range-requests", MatchMode::All, false), "(+1:rang +1:request)");
+}
+
+#[test]
+fn the_last_word_may_be_a_prefix() {
+    let typed = |text| plain(text, MatchMode::All, true);
+    assert_eq!(typed("cache ran"), "(+1:cach +1:ran*)");
+    assert_eq!(typed("cache ran "), "(+1:cach +1:ran)");
+    assert_eq!(typed("runnin"), "<1:runnin* 1:run>");
+    assert_eq!(typed("foo-ba"), "(+1:foo +1:ba*)");
+    assert_eq!(typed("\"range re\""), "1:\"0=rang 1=re\"~0");
+}
+
+#[test]
+fn fields_line_up_word_by_word() {
+    let mut options = options(MatchMode::All, false);
+    options.default_fields.push(ParseField { boost: 2.0, ..field(3, "title", "standard") });
+    assert_eq!(show(&parse_plain("running dogs", &options)), "(+(1:run 3:running^2) +(1:dog 3:dogs^2))");
+}
+
+fn lucene(text: &str) -> (String, usize) {
+    let parsed = parse_lucene(text, &options(MatchMode::Any, false));
+    (show(&parsed.query), parsed.ignored.len())
+}
+
+#[test]
+fn syntax_reads_operators_groups_and_fields() {
+    for (text, expected) in [
+        ("+griffith +observatory", "(+1:griffith +1:observatori)"),
+        ("griffith observatory", "(1:griffith 1:observatori)"),
+        ("\"griffith observatory\"~2", "1:\"0=griffith 1=observatori\"~2"),
+        ("wasm -java", "(1:wasm -1:java)"),
+        ("a1 AND b1 OR c1", "(+1:a1 +1:b1 1:c1)"),
+        ("a1 && (b1 || c1)^2", "(+1:a1 +(1:b1 1:c1)^2)"),
+        ("NOT java", "(-1:java)"),
+        ("tag:Rust body:(range request)", "(2:Rust (1:rang 1:request))"),
+        ("pre* x^0.5", "(1:pre* 1:x^0.5)"),
+        ("*:* -x", "(* -1:x)"),
+        ("a\\+b \\(x\\)", "(1:\"0=a 1=b\"~0 1:x)"),
+        ("the cat", "1:cat"),
+        ("the", "1:the"),
+        ("", "nothing"),
+    ] {
+        assert_eq!(lucene(text), (expected.to_owned(), 0), "{text}");
+    }
+}
+
+#[test]
+fn syntax_reports_what_it_ignores() {
+    for text in [
+        "(a1",
+        "a1)",
+        "\"a1 b1",
+        "AND a1",
+        "a1 AND",
+        "a1^",
+        "fuzz~",
+        "[2019 TO 2021] a1",
+        "w?ld",
+        "nofield:x",
+        "+",
+        "a1 -",
+        "((((",
+        ")",
+        "^2",
+    ] {
+        let (_, ignored) = lucene(text);
+        assert!(ignored > 0, "{text}");
+    }
+    assert_eq!(lucene("nofield:x").0, "1:\"0=nofield 1=x\"~0");
+    assert_eq!(lucene("(a1").0, "1:a1");
+    assert_eq!(lucene("a1) b1").0, "(1:a1 1:b1)");
+}
+
+#[test]
+fn anything_parses() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let parts = [
+        "a", "the", "AND", "OR", "NOT", " ", " ", "(", ")", "\"", "~", "^", "2", ":", "tag:", "*", "?", "\\", "+", "-",
+        "[", "]", "中", "é", "\u{301}",
+    ];
+    for _ in 0..5_000 {
+        let text: String = (0..random.usize(0..30)).map(|_| parts[random.usize(0..parts.len())]).collect();
+        for matching in [MatchMode::Any, MatchMode::All] {
+            let options = options(matching, random.bool());
+            parse_plain(&text, &options);
+            assert!(parse_lucene(&text, &options).ignored.len() <= 64);
+        }
+    }
+    let deep = "(".repeat(100_000);
+    assert!(!parse_lucene(&deep, &options(MatchMode::Any, false)).ignored.is_empty());
+    let long = "a ".repeat(100_000);
+    assert!(!parse_lucene(&long, &options(MatchMode::Any, false)).ignored.is_empty());
+    let _ = PrefixScoring::Constant;
+}
