@@ -46,3 +46,6 @@ pub use highlight::Highlighter;
 pub use parse::{ParseField, ParseOptions, Parsed, parse_lucene, parse_plain};
 pub use plan::{FieldText, MAX_PREFIX_TERMS, Plan, ScoredDoc, SegmentFilter, SegmentText, Want};
 pub use tree::{BooleanQuery, PhraseQuery, PrefixScoring, Query};
+
+#[cfg(test)]
+mod tests;

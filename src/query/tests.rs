@@ -1,0 +1,471 @@
+//! Plans against an evaluator that knows nothing but the documents.
+
+use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
+
+use bytes::Bytes;
+
+use super::*;
+use crate::{
+    analysis::Analyzer,
+    bitset::BitSet,
+    ids::{DocOrd, FieldOrd},
+    platform::Cancel,
+    postings::{Inverter, TextStream, norms},
+    terms::{FieldOptions, TermIndex},
+};
+
+const TITLE: FieldOrd = FieldOrd(1);
+const BODY: FieldOrd = FieldOrd(2);
+const TAG: FieldOrd = FieldOrd(3);
+const FIELDS: [FieldOrd; 3] = [TITLE, BODY, TAG];
+
+/// Words per field.
+type Doc = BTreeMap<FieldOrd, Vec<String>>;
+
+struct Corpus {
+    segments: Vec<Vec<Doc>>,
+    texts: Vec<Arc<SegmentText>>,
+    /// Streams per segment and field, for plans that have to ask.
+    streams: Vec<BTreeMap<FieldOrd, [Bytes; 3]>>,
+}
+
+fn word(random: &mut fastrand::Rng) -> String {
+    // Zipf-like: w0 is in most documents, w300 in few.
+    let top = random.u32(1..400);
+    format!("w{}", random.u32(0..top))
+}
+
+fn corpus(random: &mut fastrand::Rng, sizes: &[usize], max_len: usize) -> Corpus {
+    let mut corpus = Corpus { segments: Vec::new(), texts: Vec::new(), streams: Vec::new() };
+    let analyzer = Analyzer::find("standard").unwrap();
+    for &size in sizes {
+        let docs: Vec<Doc> = (0..size)
+            .map(|_| {
+                let mut words =
+                    |max: usize| -> Vec<String> { (0..random.usize(0..max)).map(|_| word(random)).collect() };
+                [(TITLE, words(5)), (BODY, words(max_len)), (TAG, words(3))].into()
+            })
+            .collect();
+        let mut text = SegmentText { max_doc: size as u32, fields: BTreeMap::new() };
+        let mut streams = BTreeMap::new();
+        for field in FIELDS {
+            let options = if field == TAG { FieldOptions::KEYWORD } else { FieldOptions::TEXT };
+            let mut inverter = Inverter::new(options);
+            for (ord, doc) in docs.iter().enumerate() {
+                let ord = DocOrd(ord as u32);
+                if field == TAG {
+                    doc[&field].iter().for_each(|word| inverter.add_term(ord, word.as_bytes()).unwrap());
+                } else {
+                    inverter.add_text(ord, analyzer, &[doc[&field].join(" ")]).unwrap();
+                }
+            }
+            let (mut terms, mut postings) = (Vec::new(), Vec::new());
+            let mut written = inverter.finish(size as u32);
+            while written.step(&mut terms, &mut postings).unwrap() {}
+            let parts = written.finish(&mut terms);
+            let norms = parts.norms.unwrap_or_default();
+            let index = Arc::new(TermIndex::parse(&parts.term_index).unwrap());
+            streams.insert(field, [Bytes::from(terms), Bytes::from(postings), Bytes::from(norms)]);
+            let has_norms = field != TAG;
+            text.fields.insert(field, FieldText { index, terms: None, postings: None, norms: None, has_norms });
+        }
+        corpus.segments.push(docs);
+        corpus.texts.push(Arc::new(text));
+        corpus.streams.push(streams);
+    }
+    corpus
+}
+
+impl Corpus {
+    /// The plan of `query`, and how many waves it took.
+    fn plan(&self, query: &Query) -> (Plan, usize) {
+        let mut plan = Plan::new(query, self.texts.clone()).unwrap();
+        let mut waves = 0;
+        while !plan.is_ready() {
+            let bytes = plan.wanted().iter().map(|want| {
+                let stream = match want.stream {
+                    TextStream::Terms => 0,
+                    TextStream::Postings => 1,
+                    TextStream::Norms => 2,
+                };
+                assert!(!want.range.is_empty());
+                let range = want.range.start as usize..want.range.end as usize;
+                self.streams[want.segment][&want.field][stream].slice(range)
+            });
+            let bytes = bytes.collect();
+            plan.feed(bytes).unwrap();
+            waves += 1;
+        }
+        (plan, waves)
+    }
+
+    /// The same with everything resident.
+    fn resident(&self) -> Vec<Arc<SegmentText>> {
+        let texts = self.texts.iter().zip(&self.streams).map(|(text, streams)| {
+            let mut text = SegmentText::clone(text);
+            for (field, [terms, postings, norms]) in streams {
+                let resident = text.fields.get_mut(field).unwrap();
+                (resident.terms, resident.postings) = (Some(terms.clone()), Some(postings.clone()));
+                resident.norms = Some(norms.clone());
+            }
+            Arc::new(text)
+        });
+        texts.collect()
+    }
+
+    fn docs_with(&self, field: FieldOrd, has: impl Fn(&[String]) -> bool) -> u64 {
+        self.segments.iter().flatten().filter(|doc| has(&doc[&field])).count() as u64
+    }
+}
+
+/// Scores as the definitions say, in double precision.
+struct Slow<'a> {
+    corpus: &'a Corpus,
+    sets: &'a [Vec<Arc<BitSet>>],
+    idfs: RefCell<BTreeMap<(FieldOrd, String), f64>>,
+    totals: RefCell<BTreeMap<FieldOrd, (f64, usize)>>,
+}
+
+impl Slow<'_> {
+    fn idf(&self, field: FieldOrd, term: &str) -> f64 {
+        *self.idfs.borrow_mut().entry((field, term.to_owned())).or_insert_with(|| {
+            let found = self.corpus.docs_with(field, |words| words.iter().any(|word| word == term)) as f64;
+            let all = self.corpus.docs_with(field, |words| !words.is_empty()) as f64;
+            (1.0 + (all - found + 0.5) / (found + 0.5)).ln()
+        })
+    }
+
+    fn bm25(&self, field: FieldOrd, weight: f64, freq: f64, len: usize) -> f64 {
+        let (docs, total) = *self.totals.borrow_mut().entry(field).or_insert_with(|| {
+            let docs = self.corpus.docs_with(field, |words| !words.is_empty()) as f64;
+            (docs, self.corpus.segments.iter().flatten().map(|doc| doc[&field].len()).sum())
+        });
+        let len = f64::from(norms::decode(norms::encode(len as u32)));
+        let share = if field == TAG { 1.0 } else { len / (total as f64 / docs) };
+        weight - weight / (1.0 + freq / (1.2 * (0.25 + 0.75 * share)))
+    }
+
+    /// The score, if it matches.
+    fn score(&self, query: &Query, segment: usize, ord: usize) -> Option<f64> {
+        let doc = &self.corpus.segments[segment][ord];
+        match query {
+            Query::All => Some(1.0),
+            Query::None => None,
+            Query::Term { field, term } => {
+                let term = std::str::from_utf8(term).unwrap();
+                let freq = doc[field].iter().filter(|word| *word == term).count();
+                let freq = if *field == TAG { freq.min(1) } else { freq };
+                (freq > 0).then(|| self.bm25(*field, self.idf(*field, term), freq as f64, doc[field].len()))
+            }
+            Query::Phrase(phrase) => {
+                let words = &doc[&phrase.field];
+                let terms: Vec<(usize, &str)> = phrase
+                    .terms
+                    .iter()
+                    .map(|(place, term)| (*place as usize, std::str::from_utf8(term).unwrap()))
+                    .collect();
+                let fits = |start: usize| {
+                    terms.iter().all(|(place, term)| words.get(start + place).is_some_and(|word| word == term))
+                };
+                let freq = (0..words.len()).filter(|&start| fits(start)).count();
+                let weight = terms.iter().map(|(_, term)| self.idf(phrase.field, term)).sum();
+                (freq > 0).then(|| self.bm25(phrase.field, weight, freq as f64, words.len()))
+            }
+            Query::Prefix { field, prefix, scoring } => {
+                let prefix = std::str::from_utf8(prefix).unwrap();
+                let mut words: Vec<_> = doc[field].iter().filter(|word| word.starts_with(prefix)).collect();
+                if *field == TAG {
+                    words.sort_unstable();
+                    words.dedup();
+                }
+                if words.is_empty() {
+                    return None;
+                }
+                if *scoring == PrefixScoring::Constant {
+                    return Some(1.0);
+                }
+                // The rarest idf is that of the most frequent term; all words are w0 to w398.
+                let terms = (0..399).map(|number| format!("w{number}")).filter(|word| word.starts_with(prefix));
+                let idf = terms.map(|term| self.idf(*field, &term)).fold(f64::INFINITY, f64::min);
+                Some(self.bm25(*field, idf, words.len() as f64, doc[field].len()))
+            }
+            Query::Boolean(boolean) => {
+                let all =
+                    |queries: &[Query]| queries.iter().map(|query| self.score(query, segment, ord)).collect::<Vec<_>>();
+                let (must, should) = (all(&boolean.must), all(&boolean.should));
+                let (must_not, filter) = (all(&boolean.must_not), all(&boolean.filter));
+                let matching = should.iter().flatten().count();
+                let positive = !must.is_empty() || !filter.is_empty();
+                let needed = match boolean.min_should_match {
+                    0 if positive => 0,
+                    0 if should.is_empty() && !must_not.is_empty() => 0,
+                    0 => 1,
+                    needed => needed as usize,
+                };
+                let ok = must.iter().chain(&filter).all(Option::is_some)
+                    && must_not.iter().all(Option::is_none)
+                    && matching >= needed;
+                ok.then(|| must.iter().chain(&should).flatten().sum())
+            }
+            Query::DisMax { queries, tie_breaker } => {
+                let scores: Vec<_> = queries.iter().filter_map(|query| self.score(query, segment, ord)).collect();
+                let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let rest = scores.iter().sum::<f64>() - best;
+                (!scores.is_empty()).then(|| best + f64::from(*tie_breaker) * rest)
+            }
+            Query::Boost(query, factor) => self.score(query, segment, ord).map(|score| score * f64::from(*factor)),
+            Query::Constant(query, score) => self.score(query, segment, ord).map(|_| f64::from(*score)),
+            Query::Filter(set) => self.sets[segment][*set as usize].contains(ord as u32).then_some(0.0),
+        }
+    }
+}
+
+fn random_term(random: &mut fastrand::Rng) -> Query {
+    let field = if random.u8(0..6) == 0 { TAG } else { [TITLE, BODY][random.usize(0..2)] };
+    let term = if random.u8(0..10) == 0 { "missing".to_owned() } else { word(random) };
+    Query::Term { field, term: term.into_bytes() }
+}
+
+fn random_query(random: &mut fastrand::Rng, depth: usize) -> Query {
+    let kind = if depth == 0 { random.u8(0..5) } else { random.u8(0..16) };
+    let list = |max: usize, random: &mut fastrand::Rng| -> Vec<Query> {
+        (0..random.usize(0..=max)).map(|_| random_query(random, depth.saturating_sub(1))).collect()
+    };
+    match kind {
+        0..=2 => random_term(random),
+        3 => {
+            let len = random.usize(2..4);
+            let terms = (0..len).map(|place| (place as u32, format!("w{}", random.u32(0..6)).into_bytes())).collect();
+            Query::Phrase(PhraseQuery { field: BODY, terms, slop: 0 })
+        }
+        4 => {
+            let scoring = if random.bool() { PrefixScoring::Blended } else { PrefixScoring::Constant };
+            Query::Prefix { field: FIELDS[random.usize(0..3)], prefix: word(random).into_bytes(), scoring }
+        }
+        5 => Query::Filter(random.u32(0..2)),
+        6 => Query::Boost(Box::new(random_query(random, depth - 1)), random.f32() * 3.0),
+        7 => Query::Constant(Box::new(random_query(random, depth - 1)), random.f32()),
+        8 => Query::DisMax { queries: list(3, random), tie_breaker: random.f32() },
+        9 => Query::All,
+        10 | 11 => Query::Boolean(BooleanQuery {
+            should: (0..random.usize(1..7)).map(|_| random_term(random)).collect(),
+            ..Default::default()
+        }),
+        12 => Query::Boolean(BooleanQuery {
+            must: (0..random.usize(1..4)).map(|_| random_term(random)).collect(),
+            ..Default::default()
+        }),
+        _ => Query::Boolean(BooleanQuery {
+            must: list(2, random),
+            should: list(3, random),
+            must_not: list(1, random),
+            filter: list(1, random),
+            min_should_match: random.u32(0..3),
+        }),
+    }
+}
+
+fn filters(random: &mut fastrand::Rng, corpus: &Corpus) -> (Vec<SegmentFilter>, Vec<Vec<Arc<BitSet>>>) {
+    let some = |random: &mut fastrand::Rng, len: usize, share: u32| {
+        let mut set = BitSet::new(len as u32);
+        (0..len as u32).filter(|_| random.u32(0..100) < share).for_each(|doc| {
+            set.insert(doc);
+        });
+        Arc::new(set)
+    };
+    let filters: Vec<_> = corpus
+        .segments
+        .iter()
+        .map(|docs| SegmentFilter {
+            live: random.bool().then(|| some(random, docs.len(), 90)),
+            filter: (random.u8(0..3) == 0).then(|| some(random, docs.len(), 40)),
+            sets: vec![some(random, docs.len(), 50), some(random, docs.len(), 5)],
+        })
+        .collect();
+    let sets = filters.iter().map(|filter| filter.sets.clone()).collect();
+    (filters, sets)
+}
+
+fn check(corpus: &Corpus, query: &Query, filters: &[SegmentFilter], sets: &[Vec<Arc<BitSet>>]) {
+    let slow = Slow { corpus, sets, idfs: RefCell::default(), totals: RefCell::default() };
+    let (plan, waves) = corpus.plan(query);
+    assert!(waves <= 2, "{waves} waves");
+    let cancel = Cancel::new();
+    // Statistics are over all documents of the snapshot; a slow look at each one.
+    let mut expected: Vec<(f64, usize, usize)> = Vec::new();
+    for (segment, docs) in corpus.segments.iter().enumerate() {
+        let mut matching = BitSet::new(docs.len() as u32);
+        for ord in 0..docs.len() {
+            let filter = &filters[segment];
+            let accepted = [&filter.live, &filter.filter].into_iter().flatten().all(|set| set.contains(ord as u32));
+            if let Some(score) = slow.score(query, segment, ord).filter(|_| accepted) {
+                expected.push((score, segment, ord));
+                matching.insert(ord as u32);
+            }
+        }
+        assert_eq!(plan.matches(segment, &filters[segment]).unwrap(), matching, "matches in {segment} of {query:?}");
+    }
+    assert_eq!(plan.count(filters, &cancel).unwrap(), expected.len() as u64, "count of {query:?}");
+    for k in [1, 10, 100_000] {
+        let exhaustive = plan.top_k_exhaustive(k, filters, &cancel).unwrap();
+        assert_eq!(plan.top_k(k, filters, &cancel).unwrap(), exhaustive, "top {k} of {query:?}");
+        assert_eq!(exhaustive.len(), expected.len().min(k));
+        if k == 100_000 {
+            let by_doc: BTreeMap<_, _> =
+                exhaustive.iter().map(|hit| ((hit.segment as usize, hit.doc.0 as usize), hit.score)).collect();
+            for (score, segment, ord) in &expected {
+                let found = f64::from(by_doc[&(*segment, *ord)]);
+                // Single precision of scores up to about 100.
+                assert!((found - score).abs() < 1e-4 * (1.0 + score), "{found} for {score} of {query:?}");
+            }
+            assert!(exhaustive.is_sorted_by(|a, b| {
+                (-a.score, a.segment, a.doc.0).partial_cmp(&(-b.score, b.segment, b.doc.0)).unwrap().is_lt()
+            }));
+        } else {
+            for hit in exhaustive.iter().take(3) {
+                let (segment, filter) = (hit.segment as usize, &filters[hit.segment as usize]);
+                let why = plan.explain(segment, hit.doc, filter, &|field| format!("f{}", field.0)).unwrap().unwrap();
+                assert_eq!(why.value, f64::from(hit.score), "{why:?}");
+                let scores = plan.scores(segment, &[hit.doc], filter).unwrap();
+                assert_eq!(scores, [Some(hit.score)]);
+            }
+        }
+    }
+    let resident = Plan::new(query, corpus.resident()).unwrap();
+    assert!(resident.is_ready(), "nothing to ask for");
+    assert_eq!(resident.top_k(10, filters, &cancel).unwrap(), plan.top_k(10, filters, &cancel).unwrap());
+}
+
+#[test]
+fn agrees_with_the_definitions() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    for _ in 0..2 {
+        let corpus = corpus(&mut random, &[40, 0, 500, 1], 40);
+        for _ in 0..50 {
+            let query = random_query(&mut random, 2);
+            let (filters, sets) = filters(&mut random, &corpus);
+            check(&corpus, &query, &filters, &sets);
+        }
+    }
+}
+
+#[test]
+fn skipping_changes_nothing_on_long_lists() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let corpus = corpus(&mut random, &[9_000, 2_000], 20);
+    let cancel = Cancel::new();
+    for round in 0..60 {
+        let terms = (0..random.usize(1..6)).map(|_| random_term(&mut random)).collect();
+        let boolean = match round % 2 {
+            0 => BooleanQuery { should: terms, ..Default::default() },
+            _ => BooleanQuery { must: terms, ..Default::default() },
+        };
+        let query = Query::Boolean(boolean);
+        let (filters, _) = filters(&mut random, &corpus);
+        let (plan, _) = corpus.plan(&query);
+        let all = plan.top_k_exhaustive(1_000_000, &filters, &cancel).unwrap();
+        assert_eq!(plan.count(&filters, &cancel).unwrap(), all.len() as u64);
+        for k in [1, 10, 300] {
+            assert_eq!(plan.top_k(k, &filters, &cancel).unwrap(), all[..k.min(all.len())], "top {k} of {query:?}");
+        }
+    }
+}
+
+#[test]
+fn sloppy_phrases_find_words_near_each_other() {
+    let mut corpus = corpus(&mut fastrand::Rng::with_seed(1), &[0], 1);
+    let texts = ["a b", "b a", "a x b", "a x x b", "b x a", "a", "a a"];
+    let mut inverter = Inverter::new(FieldOptions::TEXT);
+    for (ord, text) in texts.iter().enumerate() {
+        inverter.add_text(DocOrd(ord as u32), Analyzer::find("standard").unwrap(), &[text]).unwrap();
+    }
+    let (mut terms, mut postings) = (Vec::new(), Vec::new());
+    let mut field = inverter.finish(7);
+    while field.step(&mut terms, &mut postings).unwrap() {}
+    let parts = field.finish(&mut terms);
+    let text = FieldText {
+        index: Arc::new(TermIndex::parse(&parts.term_index).unwrap()),
+        terms: Some(terms.into()),
+        postings: Some(postings.into()),
+        norms: parts.norms.map(Bytes::from),
+        has_norms: true,
+    };
+    corpus.texts = vec![Arc::new(SegmentText { max_doc: 7, fields: [(BODY, text)].into() })];
+    for (words, slop, expected) in [
+        ("a b", 0, vec![0]),
+        ("a b", 1, vec![0, 2]),
+        ("a b", 2, vec![0, 1, 2, 3]),
+        ("a b", 3, vec![0, 1, 2, 3, 4]),
+        ("a a", 0, vec![6]),
+        ("a a", 5, vec![6]),
+    ] {
+        let terms = words.split(' ').enumerate().map(|(place, word)| (place as u32, word.into())).collect();
+        let query = Query::Phrase(PhraseQuery { field: BODY, terms, slop });
+        let plan = Plan::new(&query, corpus.texts.clone()).unwrap();
+        let set = plan.matches(0, &SegmentFilter::default()).unwrap();
+        assert_eq!(set.iter().collect::<Vec<_>>(), expected, "{words:?} ~{slop}");
+    }
+}
+
+#[test]
+fn damaged_postings_are_corrupt_and_never_panic() {
+    let mut random = fastrand::Rng::with_seed(77);
+    let corpus = corpus(&mut random, &[900, 300], 30);
+    let (cancel, mut errors) = (Cancel::new(), 0);
+    for _ in 0..150 {
+        let mut texts = corpus.resident();
+        let text = Arc::make_mut(&mut texts[0]);
+        let field = text.fields.get_mut(&BODY).unwrap();
+        for stream in [&mut field.terms, &mut field.postings] {
+            let mut bytes = stream.take().unwrap().to_vec();
+            for _ in 0..random.usize(0..20) {
+                let at = random.usize(0..bytes.len());
+                bytes[at] = random.u8(..);
+            }
+            *stream = Some(bytes.into());
+        }
+        let query = random_query(&mut random, 2);
+        let (filters, _) = filters(&mut random, &corpus);
+        match Plan::new(&query, texts) {
+            Err(error) => {
+                assert_eq!(error.kind().code(), "corrupt");
+                errors += 1;
+            }
+            Ok(plan) => {
+                for result in [plan.top_k(10, &filters, &cancel).map(drop), plan.count(&filters, &cancel).map(drop)] {
+                    if let Err(error) = result {
+                        assert_eq!(error.kind().code(), "corrupt");
+                        errors += 1;
+                    }
+                }
+                let _ = plan.matches(0, &filters[0]);
+            }
+        }
+    }
+    assert!(errors > 0, "damage was seen somewhere");
+}
+
+#[test]
+fn refuses_to_run_without_its_bytes_and_when_cancelled() {
+    let mut random = fastrand::Rng::with_seed(5);
+    let corpus = corpus(&mut random, &[300], 30);
+    let query = Query::Term { field: BODY, term: b"w1".to_vec() };
+    let mut plan = Plan::new(&query, corpus.texts.clone()).unwrap();
+    let filters = [SegmentFilter::default()];
+    assert!(plan.top_k(1, &filters, &Cancel::new()).is_err());
+    assert!(plan.feed(Vec::new()).is_err());
+    assert!(plan.feed(vec![Bytes::new()]).is_err());
+    let (plan, _) = corpus.plan(&query);
+    assert!(plan.top_k(1, &[], &Cancel::new()).is_err());
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let (union, _) = corpus.plan(&Query::Boolean(BooleanQuery {
+        should: vec![query.clone(), Query::Term { field: BODY, term: b"w2".to_vec() }],
+        ..Default::default()
+    }));
+    assert_eq!(union.top_k(1, &filters, &cancel).unwrap_err().kind().code(), "aborted");
+}
