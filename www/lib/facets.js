@@ -43,7 +43,7 @@ export function drawFacets({ fields, facets, filters, onChange }) {
             onChange();
           },
         }),
-        h("span", {}, words(value)), h("i", {}, count(docs))))))));
+        h("span", {}, typeof value === "boolean" ? (value ? "yes" : "no") : words(value)), h("i", {}, count(docs))))))));
   }
   for (const field of fields.numbers.slice(0, 4)) groups.push(range(field, filters, onChange));
   $("facets").replaceChildren(...groups);

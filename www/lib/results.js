@@ -37,6 +37,7 @@ function snippet(hit, bodies) {
 function shown(field, value, fields) {
   if (field.endsWith("_kb") && typeof value === "number") return bytes(value * 1000);
   if (fields.dates.includes(field)) return new Date(value).toISOString().slice(0, 10);
+  if (typeof value === "boolean") return value ? words(field) : "";
   if (Array.isArray(value)) return value.map((one) => words(one)).join(", ");
   return fields.keywords.includes(field) ? words(value) : String(value);
 }
@@ -64,7 +65,7 @@ function wholeDocument(hit, fields, { explain }) {
   box.append(h("dl", { class: "table" }, h("dt", {}, "Id"), h("dd", {}, String(hit.id)),
     score(hit) && [h("dt", {}, "Score"), h("dd", {}, score(hit).textContent)],
     rest.map(([field, value]) => [h("dt", {}, words(field, { capital: true })),
-      h("dd", {}, (typeof value === "string" && link(value)) || (typeof value === "object" && !Array.isArray(value) ? JSON.stringify(value) : shown(field, value, fields)))])));
+      h("dd", {}, (typeof value === "string" && link(value)) || (typeof value === "object" && !Array.isArray(value) ? JSON.stringify(value) : typeof value === "boolean" ? (value ? "yes" : "no") : shown(field, value, fields)))])));
   if (hit.textScore !== undefined || hit.vectorScore !== undefined) {
     const derive = h("button", { class: "link", type: "button", async onclick() {
       const node = await explain(hit.id);
@@ -79,7 +80,7 @@ function wholeDocument(hit, fields, { explain }) {
 export function hitView(hit, fields, actions) {
   const short = h("p", { class: "snippet" }, snippet(hit, fields.bodies));
   const values = [...fields.keywords, ...fields.numbers, ...fields.dates].filter((field) => hit.doc[field] !== undefined && field !== fields.title)
-    .slice(0, 5).map((field) => h("span", { title: words(field, { capital: true }) }, shown(field, hit.doc[field], fields)));
+    .slice(0, 5).filter((field) => hit.doc[field] !== false).map((field) => h("span", { title: words(field, { capital: true }) }, shown(field, hit.doc[field], fields)));
   const name = firstText(hit.doc[fields.title]) || String(hit.id);
   const item = h("li", { class: "hit", "data-id": String(hit.id) });
   let full;
