@@ -109,7 +109,7 @@ async function openAt(url) {
   const result = await openUrl(address);
   const host = new URL(address).host;
   await adopt(result, { url: address, label: new URL(address).pathname.split("/").filter(Boolean).pop() ?? host, where: host });
-  toast(`Opened over ${plural(result.opening.requests, "request")}, ${bytes(result.opening.bytes)}, in ${millis(result.opening.millis)}`);
+  toast(`Opened in ${millis(result.opening.millis)}, with ${bytes(result.opening.pinnedBytes)} of metadata`);
 }
 
 async function adopt({ index, opening }, source) {

@@ -195,7 +195,7 @@ export async function tellStory(t, { demo, url, dir }) {
     }, `${url}index/`);
     await until(async () => /^127\.0\.0\.1|^localhost/.test(await demo.text("#source-where")), "the remote index");
     await demo.settled();
-    assert.match(await demo.text("#toast"), /^Opened over \d+ requests?, [\d.]+ [KM]B/);
+    assert.match(await demo.text("#toast"), /^Opened in [\d.]+ m?s, with [\d.]+ [KM]B of metadata$/);
     assert.equal((await demo.segments()).docs, CORPUS_DOCS);
     assert.equal(await demo.visible("#merge"), false);
     await demo.type("terminal multiplexer");

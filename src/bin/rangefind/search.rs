@@ -36,11 +36,12 @@ pub async fn run(args: SearchArgs, output: Output) -> Result<Verdict> {
         None => make_request(&args, &index)?,
     };
     let response = index.search(&request, &Cancel::new()).await?;
+    let texts = text_fields(&index)?;
     index.close().await?;
     for ignored in &response.ignored {
         output.remark(format_args!("ignored: {ignored}"));
     }
-    output.result(&response, |out| print(out, &response, output.is_styled()))?;
+    output.result(&response, |out| print(out, &response, &texts, output.is_styled()))?;
     Ok(Verdict::Fine)
 }
 
@@ -145,9 +146,17 @@ fn parse_sort(text: &str) -> Result<SortKey> {
     Ok(SortKey { field: field.to_owned(), order })
 }
 
-fn print(out: &mut dyn Write, response: &SearchResponse, styled: bool) -> std::io::Result<()> {
+/// Text fields, the one that looks like a title first: what is shown of a hit.
+fn text_fields(index: &Index<AnyStorage>) -> Result<Vec<String>> {
+    let fields = index.info()?.fields.into_iter().filter(|field| field.kind == "text").map(|field| field.name);
+    let mut names: Vec<String> = fields.collect();
+    names.sort_by_key(|name| !matches!(name.as_str(), "title" | "name" | "headline" | "subject"));
+    Ok(names)
+}
+
+fn print(out: &mut dyn Write, response: &SearchResponse, texts: &[String], styled: bool) -> std::io::Result<()> {
     for (ix, hit) in response.hits.iter().enumerate() {
-        print_hit(out, ix + 1, hit, styled)?;
+        print_hit(out, ix + 1, hit, texts, styled)?;
     }
     for facet in &response.facets {
         writeln!(out, "{}", facet.field)?;
@@ -168,7 +177,7 @@ fn print(out: &mut dyn Write, response: &SearchResponse, styled: bool) -> std::i
     )
 }
 
-fn print_hit(out: &mut dyn Write, rank: usize, hit: &Hit, styled: bool) -> std::io::Result<()> {
+fn print_hit(out: &mut dyn Write, rank: usize, hit: &Hit, texts: &[String], styled: bool) -> std::io::Result<()> {
     let id = hit.id.to_string();
     if styled {
         writeln!(out, "{rank:>3}. \x1b[1m{id}\x1b[0m  {:.4}", hit.score)?;
@@ -176,7 +185,7 @@ fn print_hit(out: &mut dyn Write, rank: usize, hit: &Hit, styled: bool) -> std::
         writeln!(out, "{rank:>3}. {id}  {:.4}", hit.score)?;
     }
     if hit.highlights.is_empty() {
-        for (_, value) in hit.doc.iter().filter(|(field, value)| *field != "id" && value.is_string()).take(2) {
+        for value in texts.iter().filter_map(|field| hit.doc.get(field)).take(2) {
             writeln!(out, "     {}", excerpt(&plain(value)))?;
         }
     }

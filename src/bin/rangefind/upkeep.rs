@@ -90,7 +90,7 @@ pub async fn info(args: PlaceArgs, output: Output) -> Result<Verdict> {
         writeln!(out, "{}", info.storage)?;
         let (docs, deleted) = (plural(info.num_docs, "document"), count(info.num_deleted));
         writeln!(out, "{docs}, {deleted} deleted, {}, generation {}", bytes(info.bytes), info.generation)?;
-        writeln!(out, "opened with {}, {}", plural(info.cache.requests, "request"), bytes(info.cache.request_bytes))?;
+        writeln!(out, "{} of metadata in memory while it is open", bytes(info.pinned_bytes))?;
         writeln!(out, "\n{:<24} {:<8} {:>10}", "field", "kind", "bytes")?;
         for field in &info.fields {
             writeln!(out, "{:<24} {:<8} {:>10}", field.name, field.kind, bytes(field.bytes))?;
