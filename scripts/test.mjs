@@ -13,7 +13,6 @@ const MINUTE = 60_000;
 /** Natively everything is built at once: the command line, its HTTP client, the GPU. */
 const NATIVE = ["--features", "webgpu,cli"];
 const WASM = ["--target", "wasm32-unknown-unknown", "--features", "webgpu"];
-const WEB_TARGETS = WEB_TESTS.flatMap((name) => ["--test", name]);
 
 /** Test files of a folder, one suite each: they are long and independent. */
 function nodeTests(folder) {
@@ -35,7 +34,7 @@ function nodeTests(folder) {
 const SUITES = [
   { name: "format", timeout: 2 * MINUTE, run: (suite) => checks(suite, [["fmt", "--all", "--check"], ["fmt", "--all", "--check", "--manifest-path", "xtask/Cargo.toml"]]) },
   { name: "lint native", timeout: 10 * MINUTE, run: (suite) => checks(suite, [["clippy", "--quiet", "--all-targets", ...NATIVE, "--", "-D", "warnings"]]) },
-  { name: "lint wasm", timeout: 10 * MINUTE, run: (suite) => checks(suite, [["clippy", "--quiet", "--lib", ...WEB_TARGETS, ...WASM, "--", "-D", "warnings"]]) },
+  { name: "lint wasm", timeout: 10 * MINUTE, run: (suite) => checks(suite, [["clippy", "--quiet", "--lib", "--tests", ...WASM, "--", "-D", "warnings"]]) },
   { name: "native", timeout: 25 * MINUTE, run: cargoTest },
   ...nodeTests("scripts"),
   ...WEB_TESTS.flatMap((name) =>

@@ -1,5 +1,6 @@
 //! The machine stops at every write of a build, commits and a merge, with every kind of damage to what was not
 //! flushed; single writes and reads fail; the storage fills up. Nothing committed is ever lost.
+#![cfg(not(target_arch = "wasm32"))]
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
 //! The engine as a caller sees it: documents in, commits, reopening, replacing, deleting, rolling back.
+#![cfg(not(target_arch = "wasm32"))]
 
 use rangefind::{
     engine::{Cancel, DocumentBatch, Index, MergeOptions, OpenMode, OpenOptions, no_progress},

@@ -3,13 +3,14 @@
 //
 //   node scripts/lib/wasm-tests.mjs [chromium|firefox] [test target…]
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { launchChromiumProfile, launchFirefox } from "./browsers.mjs";
 import { root, rootPath, run } from "./tools.mjs";
 
-/** Test targets of Cargo.toml that run in browsers, with the features they need. */
-export const WEB_TESTS = ["web_worker", "web_page"];
+/** Test targets of Cargo.toml that run in browsers. */
+export const WEB_TESTS = [...readFileSync(new URL("Cargo.toml", root), "utf8").matchAll(/^name = "(web_\w+)"/gm)].map((found) => found[1]);
 /** Longest run of one target in one browser. */
 const TIMEOUT_MILLIS = 300_000;
 

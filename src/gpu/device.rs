@@ -220,7 +220,7 @@ impl Gpu {
     }
 
     /// The pool, for tests of the budget.
-    #[cfg(test)]
+    #[cfg(all(test, not(target_arch = "wasm32")))]
     pub(super) fn pool(&self) -> &BufferPool {
         &self.pool
     }

@@ -9,7 +9,7 @@
 
 #[cfg(feature = "webgpu")]
 mod device;
-#[cfg(all(test, feature = "webgpu"))]
+#[cfg(all(test, feature = "webgpu", not(target_arch = "wasm32")))]
 mod device_tests;
 #[cfg(feature = "webgpu")]
 mod flat_job;
@@ -30,9 +30,9 @@ mod rescore;
 mod rounds;
 pub mod rules;
 mod search;
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod search_tests;
-#[cfg(all(test, feature = "webgpu"))]
+#[cfg(all(test, feature = "webgpu", not(target_arch = "wasm32")))]
 mod twin;
 
 pub use host::GpuHost;

@@ -104,13 +104,13 @@ impl BufferPool {
     }
 
     /// Bytes of all buffers, in use and free.
-    #[cfg(test)]
+    #[cfg(all(test, not(target_arch = "wasm32")))]
     pub(super) fn held_bytes(&self) -> u64 {
         self.0.lock().held_bytes
     }
 
     /// The most they ever were.
-    #[cfg(test)]
+    #[cfg(all(test, not(target_arch = "wasm32")))]
     pub(super) fn peak_bytes(&self) -> u64 {
         self.0.lock().peak_bytes
     }

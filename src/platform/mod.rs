@@ -13,5 +13,7 @@ pub use cancel::Cancel;
 pub use native::{
     MaybeSend, MaybeSync, Task, block_on, capture_spawned, now_millis, sleep_millis, spawn, unix_millis, yield_now,
 };
+#[cfg(all(test, target_arch = "wasm32"))]
+pub use web::block_on;
 #[cfg(target_arch = "wasm32")]
 pub use web::{MaybeSend, MaybeSync, now_millis, sleep_millis, spawn, unix_millis, yield_now};

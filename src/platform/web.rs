@@ -58,3 +58,13 @@ pub async fn yield_now() {
 pub fn spawn(task: impl Future<Output = ()> + 'static) {
     wasm_bindgen_futures::spawn_local(task);
 }
+
+/// Runs a future that never really waits, as those over memory: tests shared with native builds compile here too.
+///
+/// # Panics
+/// If the future waits: nothing can block in a browser.
+#[cfg(test)]
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    use futures_util::FutureExt;
+    future.now_or_never().expect("a future that is ready at once")
+}

@@ -16,7 +16,7 @@ mod hits;
 mod pace;
 mod snippet;
 mod sort;
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 #[cfg(test)]
 mod text_tests;

@@ -160,6 +160,6 @@ impl<F: File> SequentialReader<F> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 #[path = "sequential_tests.rs"]
 mod tests;

@@ -73,5 +73,5 @@ impl Default for BlockCache {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;

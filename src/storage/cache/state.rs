@@ -311,7 +311,7 @@ impl State {
     ///
     /// # Panics
     /// If a counter is wrong.
-    #[cfg(test)]
+    #[cfg(all(test, not(target_arch = "wasm32")))]
     pub(super) fn check_invariants(&self) {
         let lens = self.slots.values().filter_map(|slot| match slot {
             Slot::Resident(resident) => Some(resident.bytes.len() as u64),

@@ -105,5 +105,5 @@ pub async fn run_read_only<S: Storage>(storage: S, fixture: &Fixture) -> usize {
     suite.finish()
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
