@@ -1,5 +1,5 @@
 //! The command line, driven as a user would: built binary, real files, real sockets, exit status and JSON.
-#![cfg(feature = "cli")]
+#![cfg(all(feature = "cli", not(target_arch = "wasm32")))]
 
 use std::{
     fs,

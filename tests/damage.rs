@@ -1,5 +1,6 @@
 //! Damaged bytes anywhere give an error of the right kind, from opening, reading or checking: never a panic, a
 //! wrong answer or a huge allocation.
+#![cfg(not(target_arch = "wasm32"))]
 
 use rangefind::{
     engine::{Cancel, DocumentBatch, Index, MergeOptions, OpenOptions, SearchRequest, no_progress},

@@ -1,5 +1,6 @@
 //! An index that lived through flushes, replacements, deletions, commits and merges answers every search as one
 //! that was built from its final documents at once.
+#![cfg(not(target_arch = "wasm32"))]
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
 //! Modules import strictly downward. The table below is the architecture; keep it in
 //! step with ARCHITECTURE.md.
+#![cfg(not(target_arch = "wasm32"))]
 use std::{fs, path::Path};
 
 const FLOORS: &[(&str, u8)] = &[

@@ -1,4 +1,5 @@
 //! Merges: what they keep, what they drop, how they end.
+#![cfg(not(target_arch = "wasm32"))]
 
 use std::{future::poll_fn, task::Poll};
 

@@ -1,4 +1,5 @@
 //! What opening and reading cost in requests, bytes and waves, and that they stay within their budgets.
+#![cfg(not(target_arch = "wasm32"))]
 
 use rangefind::{
     engine::{DocumentBatch, Index, OpenMode, OpenOptions},

@@ -7,12 +7,15 @@ use std::{
 
 use crate::{analysis::Analyzer, ids::FieldOrd, query::Query};
 
+/// Terms of a phrase, each with its distance from the first.
+type Positions = Vec<(u32, Vec<u8>)>;
+
 /// Marks the matches of a query in texts of one field. Made by [`Query::highlighter`].
 #[derive(Debug, Clone, Default)]
 pub struct Highlighter {
     terms: HashSet<Vec<u8>>,
     prefixes: Vec<Vec<u8>>,
-    phrases: Vec<(Vec<(u32, Vec<u8>)>, u32)>,
+    phrases: Vec<(Positions, u32)>,
 }
 
 impl Highlighter {

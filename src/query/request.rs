@@ -84,10 +84,11 @@ pub struct VectorClause {
 }
 
 /// How two rankings become one.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fuse {
     /// Reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009): sum of 1 / (60 + rank), ranks from 1.
+    #[default]
     Rrf,
     /// The same with another constant.
     #[serde(rename = "rrfK")]
@@ -99,12 +100,6 @@ pub enum Fuse {
         /// Factor of the vector score.
         vector: f32,
     },
-}
-
-impl Default for Fuse {
-    fn default() -> Self {
-        Self::Rrf
-    }
 }
 
 /// One sort key. Missing values come last in either order; ties are broken by later keys, then by index order.

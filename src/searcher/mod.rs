@@ -8,7 +8,7 @@ mod batch;
 mod columns;
 mod facets;
 mod filter;
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod fixture;
 mod flow;
 mod fusion;
@@ -18,7 +18,7 @@ mod snippet;
 mod sort;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod text_tests;
 mod words;
 

@@ -140,7 +140,7 @@ impl Walk<'_> {
             if let Some(doc) = wrong {
                 return Err(corrupt(format!("values of document {doc} are out of order or out of bounds")));
             }
-            if docs != u64::from(block.num_docs_with) || values != u64::from(block.num_values) {
+            if docs != u64::from(block.num_docs_with) || values != block.num_values {
                 return Err(corrupt(format!(
                     "block {ix} has {values} values in {docs} documents, not what its metadata says"
                 )));

@@ -200,7 +200,7 @@ mod tests {
             }
         }
         // log8(2000) is 3.7: each byte is rewritten about that often.
-        assert!(written < flushes * 6 << 20, "{} MiB", written >> 20);
+        assert!(written < (flushes * 6) << 20, "{} MiB", written >> 20);
         assert!(segments.len() < 40, "{}", segments.len());
     }
 

@@ -26,7 +26,7 @@ pub fn parse_plain(text: &str, options: &ParseOptions) -> Query {
     pieces.extend(rest.split_whitespace());
     // What is still being typed: the end of the text, if a word is there.
     let typed = (options.prefix && !rest.ends_with(char::is_whitespace) && !rest.is_empty()).then(|| pieces.pop());
-    let typed = typed.flatten().map(|piece| split_typed(piece));
+    let typed = typed.flatten().map(split_typed);
     if let Some((done, _)) = typed.filter(|(done, _)| !done.is_empty()) {
         pieces.push(done);
     }
