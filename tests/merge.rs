@@ -182,7 +182,8 @@ fn the_policy_keeps_the_number_of_segments_low() {
 #[test]
 fn a_budget_makes_rounds_and_one_that_cannot_be_met_is_refused() {
     block_on(async {
-        let index = sample(MemoryStorage::new(), 12).await;
+        let storage = MemoryStorage::new();
+        let index = sample(storage.clone(), 12).await;
         let tiny = MergeOptions { max_segments: Some(1), memory_bytes: 1 << 20 };
         let refused = index.merge(tiny, &no_progress, &Cancel::new()).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::OverBudget, "{refused}");
@@ -197,6 +198,10 @@ fn a_budget_makes_rounds_and_one_that_cannot_be_met_is_refused() {
         assert!(report.new_segments > 1 && report.num_segments == 1, "{report:?}");
         assert!(report.peak_memory_bytes <= small.memory_bytes, "{report:?}");
         assert!(phases.lock().unwrap().contains(&engine::Phase::Commit));
+        let info = index.info().unwrap();
+        assert_eq!((info.segments.len(), info.num_docs), (1, 1200));
+        let files = storage.list().await.unwrap().into_iter().filter(|entry| entry.name.ends_with(".seg")).count();
+        assert_eq!(files, 1, "without a grace, what was merged is gone");
         assert_sound(&index).await;
     });
 }

@@ -203,6 +203,7 @@ impl<S: Storage> Index<S> {
         let mut writer = self.0.writer().await?;
         let info = writer.get().commit().await;
         writer.show();
+        writer.get().collect_garbage().await;
         info
     }
 

@@ -96,6 +96,7 @@ impl<S: Storage> Index<S> {
         let finished = writer.get().finish_merge(task, &merged).await;
         writer.show();
         finished?;
+        writer.get().collect_garbage().await;
         progress.report(Progress { phase: Phase::Commit, done: total, total });
         report.merged_segments += num_sources as u32;
         report.new_segments += 1;

@@ -88,7 +88,10 @@ async fn fill<S: Storage>(
         progress.report(Progress { phase: Phase::Add, done: rows, total: 0 });
         yield_now().await;
     }
+    let buffered = index.info()?.pending_bytes;
+    progress.report(Progress { phase: Phase::Flush, done: 0, total: buffered });
     let commit = index.commit().await?;
+    progress.report(Progress { phase: Phase::Flush, done: buffered, total: buffered });
     let num_segments = match max_segments {
         Some(_) => index.merge(MergeOptions { max_segments, memory_bytes }, progress, cancel).await?.num_segments,
         None => commit.num_segments,

@@ -95,7 +95,6 @@ impl<S: Storage> IndexWriter<S> {
         self.fresh_ids.clear();
         self.show(self.segments.clone());
         self.remove_unreferenced_fresh().await;
-        self.collect_garbage().await;
         Ok(())
     }
 
@@ -186,8 +185,8 @@ impl<S: Storage> IndexWriter<S> {
         let _ = gc::remove_all(&self.opener.own, &gone).await;
     }
 
-    /// Removes dropped files whose time has come.
-    pub(super) async fn collect_garbage(&mut self) {
+    /// Removes dropped files whose time has come. Whoever holds snapshots lets go of the old one first.
+    pub async fn collect_garbage(&mut self) {
         let mut in_use: HashSet<String> = self
             .readers
             .iter()

@@ -128,9 +128,6 @@ impl<S: Storage> IndexWriter<S> {
         let ids: Vec<SegmentId> = task.sources.iter().map(|source| source.segment.id()).collect();
         self.merging.retain(|(id, _): &(SegmentId, Weak<()>)| !ids.contains(id));
         drop(task);
-        if result.is_ok() {
-            self.collect_garbage().await;
-        }
         result
     }
 
