@@ -124,6 +124,10 @@ pub async fn merge_segments<S: Storage, F: File>(
     };
     let mut spill_names = Vec::new();
     let result = merge.run(schema, &mut spill_names).await;
+    if result.is_ok() {
+        // However quick it was, a listener hears that all of it is done.
+        progress.report(Progress { phase: Phase::Commit, done: total, total });
+    }
     if result.is_err() {
         // What failed may be the storage itself: the next writer collects what cannot be removed now.
         for name in spill_names.into_iter().chain([id.file_name()]) {

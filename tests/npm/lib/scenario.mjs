@@ -334,10 +334,9 @@ export async function runScenario(rangefind, options) {
       const index = await open({ storage: place, schema: SCHEMA, autoMerge: false });
       for (let part = 0; part < 4; part += 1) {
         await index.add(documents(part * 50, part * 50 + 50));
+        if (part === 3) await index.add([documentOf(300)]);
         await index.commit();
       }
-      await index.add([documentOf(300)]);
-      await index.commit();
       await index.delete("doc-300");
       await index.commit();
       const before = await answers(index);
