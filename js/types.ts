@@ -305,7 +305,7 @@ export interface AddReport {
 
 /** What a commit made durable. */
 export interface CommitInfo {
-  /** Number of the commit, ascending by one. */
+  /** Number of the commit, ascending. */
   generation: number;
   /** Live documents of the whole index. */
   numDocs: number;
@@ -313,6 +313,8 @@ export interface CommitInfo {
   numSegments: number;
   /** Whether anything had changed; without changes no commit is written. */
   changed: boolean;
+  /** Why the merge that was due after it failed. The commit stands, and the merge is tried again after the next. */
+  mergeError?: string;
 }
 
 /** What {@link build} did. */

@@ -123,6 +123,33 @@ impl<S: Storage> Inner<S> {
 impl<S: Storage> Index<S> {
     /// Opens or creates the index in `storage`.
     ///
+    /// # Examples
+    /// ```
+    /// use rangefind::{
+    ///     engine::{Cancel, DocumentBatch, Index, OpenOptions, Schema, SearchRequest},
+    ///     storage::MemoryStorage,
+    /// };
+    /// use serde_json::json;
+    ///
+    /// # rangefind::platform::block_on(async {
+    /// let schema = Schema::from_json(&json!({ "title": "text", "year": "integer" }))?;
+    /// let options = OpenOptions { schema: Some(schema), ..OpenOptions::default() };
+    /// let index = Index::open(MemoryStorage::new(), options).await?;
+    /// let docs = vec![
+    ///     json!({ "id": 1, "title": "Range requests", "year": 2014 }),
+    ///     json!({ "id": 2, "title": "Private file systems", "year": 2023 }),
+    /// ];
+    /// let report = index.add(DocumentBatch::from_values(docs)).await?;
+    /// assert_eq!((report.added, report.refused.len()), (2, 0));
+    /// index.commit().await?;
+    /// let request = SearchRequest { query: Some("requests for a range".to_owned()), ..SearchRequest::default() };
+    /// let response = index.search(&request, &Cancel::new()).await?;
+    /// assert_eq!(response.hits[0].id, 1.into());
+    /// index.close().await?;
+    /// # Ok::<(), rangefind::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
     /// Two waves of requests: the commit slots, then the pinned sections of all segments together.
     ///
     /// # Errors
@@ -177,14 +204,15 @@ impl<S: Storage> Index<S> {
     }
 
     /// Makes everything since the last commit durable and visible, all or nothing, then merges if the
-    /// policy says so. A merge that fails changes nothing and is tried again after the next commit.
+    /// policy says so. A merge that fails changes nothing: [`CommitInfo::merge_error`] tells.
     ///
     /// # Errors
     /// `quota`, `io`: the index stays at its last commit. If buffered documents could not be written, the changes
     /// are forgotten, as by [`Self::rollback`]; else they stay pending and the commit can be tried again.
     pub async fn commit(&self) -> Result<CommitInfo> {
         let mut info = self.commit_only().await?;
-        if self.0.options.auto_merge && info.changed && self.auto_merge().await.is_ok() {
+        if self.0.options.auto_merge && info.changed {
+            info.merge_error = self.auto_merge().await.err().map(|error| error.to_string());
             let snapshot = Arc::clone(&self.0.snapshot());
             info.generation = snapshot.generation();
             info.num_segments = snapshot.segments().len() as u32;
@@ -224,16 +252,20 @@ impl<S: Storage> Index<S> {
     }
 
     /// Looks for a newer commit, of another tab say; returns whether there was one. Unchanged segments are
-    /// shared with the old snapshot, which running searches keep.
+    /// shared with the old snapshot, which running searches keep. With uncommitted documents of its own a handle
+    /// stays at its commit.
     ///
     /// # Errors
     /// As [`Self::open`].
     pub async fn reopen(&self) -> Result<bool> {
         self.0.check_open()?;
-        // While this handle is the writer, nobody else commits.
-        let guard = self.0.writer.lock().await;
-        if guard.is_some() && self.0.opener.base.is_none() {
-            return Ok(false);
+        // While this handle is the writer, nobody else commits; only a base can have changed.
+        let mut guard = self.0.writer.lock().await;
+        if let Some(writer) = guard.as_ref() {
+            if self.0.opener.base.is_none() || writer.pending() != (0, 0) || writer.is_merging() {
+                return Ok(false);
+            }
+            *guard = None;
         }
         let current = Arc::clone(&self.0.snapshot());
         let newest = load_newest(&self.0.opener, OpenMode::Open, Some(&current)).await;
@@ -244,10 +276,10 @@ impl<S: Storage> Index<S> {
         };
         let is_newer =
             newest.generation() > current.generation() || newest.base_generation() != current.base_generation();
-        if is_newer && guard.is_none() {
+        if is_newer {
             *self.0.snapshot() = Arc::new(newest);
         }
-        Ok(is_newer && guard.is_none())
+        Ok(is_newer)
     }
 
     /// Stored documents by id, in the order asked; `None` for one that is not there.

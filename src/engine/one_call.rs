@@ -41,6 +41,27 @@ pub struct BuildReport {
 /// A build that fails or is cancelled before its commit leaves an empty index; in the merge at its end, it leaves
 /// the whole index in several segments.
 ///
+/// # Examples
+/// ```
+/// use futures_util::stream;
+/// use rangefind::{
+///     engine::{BuildOptions, Cancel, DocumentBatch, MergeOptions, build, merge, no_progress},
+///     storage::MemoryStorage,
+/// };
+///
+/// # rangefind::platform::block_on(async {
+/// let (one, two, both) = (MemoryStorage::new(), MemoryStorage::new(), MemoryStorage::new());
+/// for (storage, id) in [(one.clone(), "a"), (two.clone(), "b")] {
+///     let batch = DocumentBatch::from_text(format!(r#"{{"id":"{id}","title":"a document of a few words"}}"#));
+///     let (batches, options) = (stream::iter([batch]), BuildOptions::default());
+///     build(storage, batches, options, &no_progress, &Cancel::new()).await?;
+/// }
+/// let report = merge(&[one, two], both, MergeOptions::default(), &no_progress, &Cancel::new()).await?;
+/// assert_eq!((report.docs, report.num_segments), (2, 1));
+/// # Ok::<(), rangefind::Error>(())
+/// # }).unwrap();
+/// ```
+///
 /// # Errors
 /// `invalid_argument` if there is an index already; else as [`Index::add`] and [`Index::merge`], and whatever
 /// `batches` yields.

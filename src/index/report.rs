@@ -68,7 +68,7 @@ pub struct AddReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CommitInfo {
-    /// Number of the commit, ascending by one.
+    /// Number of the commit, ascending.
     pub generation: u64,
     /// Live documents of the whole index.
     pub num_docs: u64,
@@ -76,6 +76,9 @@ pub struct CommitInfo {
     pub num_segments: u32,
     /// Whether anything had changed; without changes no commit is written.
     pub changed: bool,
+    /// Why the merge that was due after it failed. The commit stands, and the merge is tried again after the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merge_error: Option<String>,
 }
 
 /// What a merge did.

@@ -20,7 +20,7 @@ pub use kind::SectionKind;
 pub use live::{live_file_len, live_file_name, parse_live, write_live};
 pub use open::{OpenSegment, SearchFile};
 pub use reader::{SectionRange, SegmentReader};
-pub use spill::Spill;
+pub use spill::{Spill, spill_file_name};
 #[cfg(test)]
 pub(crate) use toc::tests::sample as sample_toc;
 pub use toc::{ALIGNMENT, CHUNK_LEN, FORMAT_VERSION, HEADER_LEN, Section, Toc};

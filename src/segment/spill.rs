@@ -10,6 +10,11 @@ use crate::{
     storage::{Access, File, OpenOptions, Pattern, Purpose, Storage, Writer},
 };
 
+/// Name of the temporary file of stream `number` of segment `id`.
+pub fn spill_file_name(id: SegmentId, number: u32) -> String {
+    format!("{id}-{number}.spill")
+}
+
 /// One set-aside stream. [`Spill::drain_into`] or [`Spill::discard`] ends it; a leftover of a crash is
 /// collected like every file that no commit references.
 #[derive(Debug)]
@@ -25,7 +30,7 @@ pub struct Spill<S: Storage> {
 impl<S: Storage> Spill<S> {
     /// An empty stream, number `number` of the file of segment `id`, held in memory up to `budget` bytes.
     pub fn new(storage: &S, id: SegmentId, number: u32, budget: usize) -> Self {
-        let name = format!("{id}-{number}.spill");
+        let name = spill_file_name(id, number);
         Self { storage: storage.clone(), name, memory: Vec::new(), budget, file: None, file_len: 0 }
     }
 

@@ -296,4 +296,24 @@ pub(super) mod tests {
         assert_eq!(error.kind(), ErrorKind::UnsupportedFormat);
         assert!(error.to_string().contains("newer version of rangefind"), "{error}");
     }
+
+    #[test]
+    fn resealed_rubbish_never_panics_and_what_parses_lies_in_the_file() {
+        let seed = fastrand::u64(..);
+        println!("seed {seed}");
+        let mut random = fastrand::Rng::with_seed(seed);
+        let good = bytes(&sample());
+        for _ in 0..20_000 {
+            let mut bad = good[..good.len() - 4].to_vec();
+            for _ in 0..random.usize(1..4) {
+                let at = random.usize(..bad.len());
+                bad[at] = random.u8(..);
+            }
+            seal(&mut bad, 0);
+            if let Ok(toc) = Toc::parse(&bad) {
+                assert!(toc.sections.iter().all(|section| section.range().end <= toc.file_len), "seed {seed}");
+                assert!(toc.pinned_range().end <= toc.file_len && toc.num_chunks() <= toc.file_len, "seed {seed}");
+            }
+        }
+    }
 }

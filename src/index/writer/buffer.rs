@@ -13,7 +13,7 @@ use crate::{
     ids::{DocId, DocOrd, SegmentId},
     index::{lookup, report::AddReport, slot::SegmentHome},
     schema::{DocumentBatch, Schema},
-    segment::{Built, OpenSegment, SegmentBuilder},
+    segment::{Built, OpenSegment, SegmentBuilder, spill_file_name},
     storage::{Access, OpenOptions, Storage},
 };
 
@@ -138,7 +138,12 @@ impl<S: Storage> IndexWriter<S> {
         let own = &self.opener.own;
         let Built { toc, live } = match builder.write(own, id).await {
             Ok(built) => built,
-            Err(error) => return Err(error.at(format!("segment {id} could not be written"))),
+            Err(error) => {
+                // Each field may have left a stream that it set aside.
+                let fields = self.schema.as_ref().map_or(0, |schema| schema.fields().count());
+                self.fresh.extend((0..fields as u32).map(|number| spill_file_name(id, number)));
+                return Err(error.at(format!("segment {id} could not be written")));
+            }
         };
         let options = OpenOptions { access: Access::SEARCH, len: Some(toc.file_len) };
         let file = own.open(&id.file_name(), options).await?;

@@ -46,20 +46,18 @@ impl<S: Storage> IndexWriter<S> {
             num_docs: self.snapshot.num_docs(),
             num_segments: self.snapshot.segments().len() as u32,
             changed,
+            merge_error: None,
         }
     }
 
     /// The very first commit: an empty index, so that from now on no damage to one slot is mistaken for a storage
     /// without an index.
     pub(super) async fn publish_first(&mut self) -> Result<()> {
-        let next = Commit {
-            generation: self.next_generation,
-            unix_millis: unix_millis(),
-            schema: schema_text(self.schema.as_deref()),
-            ..Commit::clone(&self.commit)
-        };
+        let next =
+            Commit { generation: self.next_generation, unix_millis: unix_millis(), ..Commit::clone(&self.commit) };
+        // Without the schema: until something is committed, it can still be another one.
         self.write_slot(next).await?;
-        self.schema_dirty = false;
+        self.schema_dirty = self.schema.is_some();
         self.show(self.segments.clone());
         Ok(())
     }
