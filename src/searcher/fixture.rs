@@ -48,7 +48,8 @@ fn random_document(rng: &mut fastrand::Rng, number: usize) -> Value {
     let some = |rng: &mut fastrand::Rng| rng.u8(0..5) > 0;
     let word = |rng: &mut fastrand::Rng| WORDS[rng.usize(0..WORDS.len())];
     if some(rng) {
-        let tags: Vec<_> = (0..rng.usize(0..4)).map(|_| word(rng)).collect();
+        let odd = |rng: &mut fastrand::Rng| ["", "日本"].get(rng.usize(0..12)).copied();
+        let tags: Vec<_> = (0..rng.usize(0..4)).map(|_| odd(rng).unwrap_or_else(|| word(rng))).collect();
         doc.insert("tag".into(), json!(tags));
     }
     if some(rng) {

@@ -163,7 +163,7 @@ fn filters_sort_facets_and_pages_agree_with_looking_at_every_document() {
     let mut rng = fastrand::Rng::with_seed(seed);
     for sizes in [&[][..], &[30], &[200, 1, 90], &[5000, 300]] {
         let fixture = fixture(MemoryStorage::new(), &mut rng, "cosine", sizes);
-        for round in 0..if sizes.contains(&5000) { 6 } else { 25 } {
+        for round in 0..if sizes.contains(&5000) { 4 } else { 15 } {
             let filter = random_filter(&mut rng, 0);
             let fields = ["tag", "kind", "year", "pages", "draft", "day"];
             let keys: Vec<(&str, bool)> = (0..rng.usize(0..3)).map(|_| (fields[rng.usize(0..6)], rng.bool())).collect();
@@ -219,7 +219,7 @@ fn vector_searches_agree_with_scoring_every_document() {
     let mut rng = fastrand::Rng::with_seed(seed);
     for metric in ["dot", "l2", "cosine"] {
         let fixture = fixture(MemoryStorage::new(), &mut rng, metric, &[150, 2, 80]);
-        for _ in 0..20 {
+        for _ in 0..10 {
             let filter = random_filter(&mut rng, 1);
             let query: Vec<f32> = (0..3).map(|_| rng.i32(-3..4) as f32).collect();
             let like = fixture.docs.iter().filter(|doc| !doc.vectors.is_empty()).nth(rng.usize(0..20)).expect("some");
