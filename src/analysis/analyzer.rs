@@ -90,17 +90,9 @@ impl Analyzer {
         let text = &text[..text.floor_char_boundary(u32::MAX as usize)];
         match self.0 {
             Kind::Keyword | Kind::Lowercase => {
-                let kept = &text[..text.floor_char_boundary(MAX_WHOLE_BYTES)];
-                let folded;
-                let term = if self.0 == Kind::Keyword {
-                    kept
-                } else {
-                    folded = fold(kept);
-                    &folded[..folded.floor_char_boundary(MAX_WHOLE_BYTES)]
-                };
-                if !term.is_empty() {
+                if let Some((term, is_stop_word)) = Normalizer::new(*self).term(text) {
                     let end = text.len() as u32;
-                    sink(Token { term, position: 0, start: 0, end, is_stop_word: false, is_lone_ideograph: false });
+                    sink(Token { term, position: 0, start: 0, end, is_stop_word, is_lone_ideograph: false });
                 }
             }
             Kind::English | Kind::Standard => self.analyze_words(text, &mut sink),
@@ -108,41 +100,39 @@ impl Analyzer {
     }
 
     fn analyze_words(&self, text: &str, sink: &mut impl FnMut(Token<'_>)) {
-        let stemmer = (self.0 == Kind::English).then(|| Stemmer::new(Algorithm::English));
-        let mut buffer = String::new();
+        let mut normalizer = Normalizer::new(*self);
         let mut position = 0;
         segment::words(text, |word| {
             let at = position;
             position += 1;
-            let source = &text[word.start as usize..word.end as usize];
-            if source.len() > MAX_WORD_BYTES {
+            let Some((term, is_stop_word)) = normalizer.term(&text[word.start as usize..word.end as usize]) else {
                 return;
-            }
-            fold::fold_into(source, &mut buffer);
-            if buffer.is_empty() || buffer.len() > MAX_WORD_BYTES {
-                return;
-            }
-            let mut term = Cow::Borrowed(buffer.as_str());
-            let mut is_stop_word = false;
-            if let Some(stemmer) = &stemmer
-                && word.kind == segment::WordKind::Spaced
-            {
-                is_stop_word = stop_words::is_english(&buffer);
-                if !is_stop_word && stems(&buffer) {
-                    term = stemmer.stem(&buffer);
-                }
-            }
-            if !term.is_empty() {
-                sink(Token {
-                    term: &term,
-                    position: at,
-                    start: word.start,
-                    end: word.end,
-                    is_stop_word,
-                    is_lone_ideograph: word.kind == segment::WordKind::LoneIdeograph,
+            };
+            sink(Token {
+                term,
+                position: at,
+                start: word.start,
+                end: word.end,
+                is_stop_word,
+                is_lone_ideograph: word.kind == segment::WordKind::LoneIdeograph,
+            });
+        });
+    }
+
+    /// Gives the words of `text` as they are written, with their positions: what [`Normalizer::term`] makes of each are
+    /// the terms of [`Self::analyze`]. Indexing uses it, since most words were seen before.
+    pub(crate) fn words(&self, text: &str, mut sink: impl FnMut(&str, u32)) {
+        let text = &text[..text.floor_char_boundary(u32::MAX as usize)];
+        match self.0 {
+            Kind::Keyword | Kind::Lowercase => sink(text, 0),
+            Kind::English | Kind::Standard => {
+                let mut position = 0;
+                segment::words(text, |word| {
+                    sink(&text[word.start as usize..word.end as usize], position);
+                    position += 1;
                 });
             }
-        });
+        }
     }
 
     /// The tokens of `text`.
@@ -182,6 +172,58 @@ impl Analyzer {
             Kind::Keyword => text.to_owned(),
             _ => fold(text).into_owned(),
         }
+    }
+}
+
+/// Makes terms of words: the part of an analyzer that depends on nothing but the word.
+pub(crate) struct Normalizer {
+    kind: Kind,
+    stemmer: Stemmer,
+    folded: String,
+    stemmed: String,
+}
+
+impl Normalizer {
+    pub(crate) fn new(analyzer: Analyzer) -> Self {
+        let stemmer = Stemmer::new(Algorithm::English);
+        Self { kind: analyzer.0, stemmer, folded: String::new(), stemmed: String::new() }
+    }
+
+    /// The term of a word and whether it is a stop word; `None` if it gives no term.
+    pub(crate) fn term(&mut self, word: &str) -> Option<(&str, bool)> {
+        let max_bytes = match self.kind {
+            Kind::Keyword => {
+                let term = &word[..word.floor_char_boundary(MAX_WHOLE_BYTES)];
+                self.folded.clear();
+                self.folded.push_str(term);
+                return (!term.is_empty()).then_some((&self.folded, false));
+            }
+            Kind::Lowercase => {
+                fold::fold_into(&word[..word.floor_char_boundary(MAX_WHOLE_BYTES)], &mut self.folded);
+                let end = self.folded.floor_char_boundary(MAX_WHOLE_BYTES);
+                return (end > 0).then_some((&self.folded[..end], false));
+            }
+            Kind::English | Kind::Standard => MAX_WORD_BYTES,
+        };
+        if word.len() > max_bytes {
+            return None;
+        }
+        fold::fold_into(word, &mut self.folded);
+        if self.folded.is_empty() || self.folded.len() > max_bytes {
+            return None;
+        }
+        if self.kind == Kind::English {
+            if stop_words::is_english(&self.folded) {
+                return Some((&self.folded, true));
+            }
+            if stems(&self.folded)
+                && let Cow::Owned(stemmed) = self.stemmer.stem(&self.folded)
+            {
+                self.stemmed = stemmed;
+                return (!self.stemmed.is_empty()).then_some((&self.stemmed, false));
+            }
+        }
+        Some((&self.folded, false))
     }
 }
 

@@ -33,5 +33,6 @@ mod fold;
 mod segment;
 mod stop_words;
 
+pub(crate) use analyzer::Normalizer;
 pub use analyzer::{Analyzer, MAX_WORD_BYTES, OwnedToken, Token, VALUE_GAP};
 pub use fold::fold;

@@ -5,7 +5,7 @@
 //! a larger field means more passes, not more memory.
 
 use crate::{
-    analysis::{Analyzer, VALUE_GAP},
+    analysis::{Analyzer, Normalizer, VALUE_GAP},
     error::{Error, Result},
     ids::DocOrd,
     postings::{
@@ -23,10 +23,20 @@ const PASS_OCCURRENCES: u64 = 1 << 20;
 /// Bytes after which a step gives the driver a chance to drain.
 const STEP_BYTES: usize = 64 << 10;
 
+/// Words remembered with their terms; they are forgotten when there are more.
+const MAX_CACHED_WORDS: usize = 1 << 16;
+/// A remembered word that gives no term.
+const NO_TERM: u32 = u32::MAX;
+
 /// Inverts the documents of one field.
 #[derive(Debug)]
 pub struct Inverter {
     options: FieldOptions,
+    /// Words as they are written, and the number of the term of each.
+    words: TermTable,
+    word_terms: Vec<u32>,
+    /// The analyzer that those are of.
+    analyzer: Option<Analyzer>,
     table: TermTable,
     /// Occurrences of each term.
     counts: Vec<u32>,
@@ -42,6 +52,9 @@ impl Inverter {
     pub fn new(options: FieldOptions) -> Self {
         Self {
             options,
+            words: TermTable::default(),
+            word_terms: Vec::new(),
+            analyzer: None,
             table: TermTable::default(),
             counts: Vec::new(),
             tokens: Vec::new(),
@@ -67,13 +80,38 @@ impl Inverter {
         Ok(())
     }
 
-    fn push(&mut self, term: &[u8]) {
+    /// The number of a term.
+    fn term(&mut self, term: &[u8]) -> u32 {
         let ord = self.table.insert(term);
         if ord as usize == self.counts.len() {
             self.counts.push(0);
         }
+        ord
+    }
+
+    fn push(&mut self, ord: u32) {
         self.counts[ord as usize] += 1;
         self.tokens.push(ord);
+    }
+
+    /// The number of the term of a word, if it gives one. Most words were seen before.
+    #[inline]
+    fn term_of_word(&mut self, word: &str, normalizer: &mut Normalizer) -> Option<u32> {
+        // Long ones are rare, and memory for them would not be bounded by their number.
+        if word.len() > 40 {
+            return normalizer.term(word).map(|(term, _)| self.term(term.as_bytes()));
+        }
+        let known = self.words.insert(word.as_bytes()) as usize;
+        if known == self.word_terms.len() {
+            let ord = normalizer.term(word).map_or(NO_TERM, |(term, _)| self.term(term.as_bytes()));
+            self.word_terms.push(ord);
+            if self.word_terms.len() == MAX_CACHED_WORDS {
+                self.words = TermTable::default();
+                self.word_terms.clear();
+            }
+            return (ord != NO_TERM).then_some(ord);
+        }
+        Some(self.word_terms[known]).filter(|&ord| ord != NO_TERM)
     }
 
     fn leave(&mut self) {
@@ -93,13 +131,20 @@ impl Inverter {
             return Err(Error::invalid(format!("document {} twice", doc.0)));
         }
         self.enter(doc)?;
+        if self.analyzer != Some(analyzer) {
+            self.analyzer = Some(analyzer);
+            self.words = TermTable::default();
+            self.word_terms.clear();
+        }
+        let mut normalizer = Normalizer::new(analyzer);
         let mut len = 0u32;
         // Positions count from -1, so that the first word, at 0, is a step of one.
         let (mut last, mut base) = (u32::MAX, 0u32);
         for value in values {
             let mut next = base;
-            analyzer.analyze(value.as_ref(), |token| {
-                let position = base.saturating_add(token.position).min(JUMP - 1);
+            analyzer.words(value.as_ref(), |word, position| {
+                let Some(ord) = self.term_of_word(word, &mut normalizer) else { return };
+                let position = base.saturating_add(position).min(JUMP - 1);
                 let step = position.wrapping_sub(last);
                 if step != 1 && self.options.positions {
                     self.tokens.push(JUMP | step);
@@ -107,7 +152,7 @@ impl Inverter {
                 last = position;
                 next = position + 1;
                 len = len.saturating_add(1);
-                self.push(token.term.as_bytes());
+                self.push(ord);
             });
             base = next.saturating_add(VALUE_GAP).min(JUMP - 1);
         }
@@ -132,7 +177,8 @@ impl Inverter {
             return Err(Error::invalid(format!("term of {} bytes, at most {MAX_TERM_BYTES}", term.len())));
         }
         self.enter(doc)?;
-        self.push(term);
+        let ord = self.term(term);
+        self.push(ord);
         self.leave();
         if self.options.freqs {
             self.norms.resize(doc.0 as usize + 1, 0);
@@ -145,6 +191,8 @@ impl Inverter {
     pub fn memory_bytes(&self) -> usize {
         let ordering = (self.tokens.len().min(PASS_OCCURRENCES as usize)) * 8 + self.counts.len() * 16;
         self.table.memory_bytes()
+            + self.words.memory_bytes()
+            + self.word_terms.capacity() * 4
             + self.counts.capacity() * 4
             + self.tokens.capacity() * 4
             + self.docs.capacity() * 16
