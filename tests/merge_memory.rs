@@ -1,6 +1,8 @@
 //! Peak memory of a merge follows its budget, not the index: measured at the allocator. A file of its own, since the
 //! allocator counts whatever else the process does.
 
+#![cfg(not(target_arch = "wasm32"))]
+
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     sync::atomic::{AtomicUsize, Ordering},
