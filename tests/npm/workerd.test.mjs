@@ -93,10 +93,22 @@ export default {
 };
 `;
 
-/** Peak memory of a process so far, bytes. */
-function peakMemory(pid) {
-  const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  return Number(/VmHWM:\s+(\d+) kB/.exec(status)[1]) * 1024;
+/** Memory of the workerd processes of a group: most so far and now, bytes. */
+function memoryOf(group) {
+  const sum = { peak: 0, now: 0 };
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+      // After the name in parentheses: state, parent, group.
+      if (!stat.includes("(workerd)") || Number(stat.split(") ").at(-1).split(" ")[2]) !== group) continue;
+      const status = readFileSync(`/proc/${pid}/status`, "utf8");
+      sum.peak += Number(/VmHWM:\s+(\d+) kB/.exec(status)[1]) * 1024;
+      sum.now += Number(/VmRSS:\s+(\d+) kB/.exec(status)[1]) * 1024;
+    } catch {
+      // It has ended since it was listed.
+    }
+  }
+  return sum;
 }
 
 async function freePort() {
@@ -132,7 +144,7 @@ const main :Workerd.Worker = (
   compatibilityDate = "2026-11-01",
 );
 `);
-  const child = spawn(process.execPath, [join(root, "node_modules/workerd/bin/workerd"), "serve", "config.capnp"], {
+  const child = spawn(join(root, "node_modules/.bin/workerd"), ["serve", "config.capnp"], {
     cwd: folder, stdio: ["ignore", "pipe", "pipe"], detached: true,
   });
   let output = "";
@@ -147,9 +159,11 @@ const main :Workerd.Worker = (
   });
   const url = `http://127.0.0.1:${port}/`;
   const body = JSON.stringify({ remote: await remoteIndex(), crash: hasCrash });
+  let before = memoryOf(child.pid).now;
   let response;
   for (let tries = 0; response === undefined; tries += 1) {
     await new Promise((resolve) => setTimeout(resolve, 200));
+    before ||= memoryOf(child.pid).now;
     response = await fetch(url, { method: "POST", body }).catch((error) => {
       if (child.exitCode !== null || tries > 50) throw new Error(`workerd: ${output}`, { cause: error });
     });
@@ -157,4 +171,7 @@ const main :Workerd.Worker = (
   const text = await response.text();
   assert.equal(response.status, 200, `${text}\n${output}`);
   await report(t, JSON.parse(text));
+  const used = memoryOf(child.pid).peak - before;
+  t.diagnostic(`${(used / 1e6).toFixed(0)} MB more than an idle workerd (${(before / 1e6).toFixed(0)} MB)`);
+  assert.ok(before > 0 && used < 128e6, `${used} bytes of memory`);
 });
