@@ -5,9 +5,10 @@ use rangefind::{
     engine::{Cancel, DocumentBatch, Index, MergeOptions, OpenMode, OpenOptions, no_progress},
     error::ErrorKind,
     ids::DocId,
+    index::{IndexWriter, Opener, WriterOptions},
     platform::block_on,
     schema::Schema,
-    storage::{MemoryStorage, Storage},
+    storage::{BlockCache, MemoryStorage, Storage},
 };
 use serde_json::{Value, json};
 
@@ -305,5 +306,46 @@ fn a_private_index_overlays_a_read_only_base() {
         assert_eq!(titles(&mine, &[3, 4, 20, 5]).await, expected);
         assert_eq!(mine.info().unwrap().segments.len(), 2, "the base's and one of its own");
         assert_sound(&mine).await;
+        mine.close().await.unwrap();
+        let alone = Index::open(own.clone(), OpenOptions { base: None, ..over() }).await.err().unwrap();
+        assert_eq!(alone.kind(), ErrorKind::InvalidArgument, "{alone}");
+        let stranger = MemoryStorage::new();
+        let other = Index::open(stranger.clone(), options()).await.unwrap();
+        other.add(batch(vec![doc(1, "other")])).await.unwrap();
+        other.commit().await.unwrap();
+        let swapped = Index::open(own, OpenOptions { base: Some(stranger), ..over() }).await.err().unwrap();
+        assert_eq!(swapped.kind(), ErrorKind::InvalidArgument, "{swapped}");
+    });
+}
+
+#[test]
+fn files_of_a_snapshot_in_use_stay_whatever_the_grace() {
+    block_on(async {
+        let storage = MemoryStorage::new();
+        let index = Index::open(storage.clone(), options()).await.unwrap();
+        for id in 0..3 {
+            index.add(batch(vec![doc(id, "a")])).await.unwrap();
+            index.commit().await.unwrap();
+        }
+        index.close().await.unwrap();
+        let opener = Opener { own: storage.clone(), base: None, cache: BlockCache::new(0) };
+        let hasty = WriterOptions { memory_bytes: 1 << 20, grace_millis: 0, wait_millis: 0 };
+        let mut writer = IndexWriter::acquire(opener, hasty, None, None).await.unwrap();
+        let held = writer.snapshot().clone();
+        let ids: Vec<DocId> = (0..2).map(DocId::from).collect();
+        writer.delete(&ids).await.unwrap();
+        writer.commit().await.unwrap();
+        writer.collect_garbage().await;
+        let there = || held.commit().files().all(|name| storage.get(&name).is_some());
+        assert!(there(), "a search may still read them");
+        drop(writer);
+        assert!(there());
+        let names: Vec<String> = held.commit().files().collect();
+        drop(held);
+        let opener = Opener { own: storage.clone(), base: None, cache: BlockCache::new(0) };
+        let mut writer = IndexWriter::acquire(opener, hasty, None, None).await.unwrap();
+        writer.collect_garbage().await;
+        let left = names.iter().filter(|name| storage.get(name).is_some()).count();
+        assert_eq!(left, 1, "two of three segments are gone");
     });
 }

@@ -66,6 +66,7 @@ impl<S: Storage> Opener<S> {
         base: Option<&Commit>,
         previous: Option<&StorageSnapshot<S>>,
     ) -> Result<StorageSnapshot<S>> {
+        check_base(&commit, base)?;
         let schema = effective_schema(&commit, base)?;
         let overlaid: HashMap<SegmentId, &SegmentEntry> = commit
             .segments
@@ -162,6 +163,19 @@ impl<S: Storage> Opener<S> {
 async fn read_slots<S: Storage>(storage: &S) -> Result<Slots> {
     let (a, b) = try_join(storage.read_slot(CommitSlot::A), storage.read_slot(CommitSlot::B)).await?;
     Slots::choose([(CommitSlot::A, a), (CommitSlot::B, b)])
+}
+
+/// Whether an index may lie over `base`: it was made over that one, or nothing is in it yet.
+fn check_base(commit: &Commit, base: Option<&Commit>) -> Result<()> {
+    let what = match (&commit.base, base) {
+        (Some(made_over), Some(base)) if made_over.index_id != base.index_id => {
+            "this index was made over another base, whose documents it replaces by id: open it over that one"
+        }
+        (Some(_), None) if !commit.is_pristine() => "this index was made over a base: open it over that one",
+        (None, Some(_)) if !commit.is_pristine() => "this index was not made over a base: open it alone",
+        _ => return Ok(()),
+    };
+    Err(Error::invalid(what))
 }
 
 /// The schema of a commit, which extends its base's.

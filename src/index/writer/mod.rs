@@ -113,10 +113,13 @@ impl<S: Storage> IndexWriter<S> {
         let found = opener.read_slots().await?;
         let names: Vec<String> = opener.own.list().await?.into_iter().map(|entry| entry.name).collect();
         let Slots { newest, previous, damaged } = found.own;
-        let commit = match newest {
+        let mut commit = match newest {
             Some(commit) => commit,
-            None => first_commit(&names, damaged, found.base.as_ref())?,
+            None => first_commit(&names, damaged)?,
         };
+        if commit.is_pristine() {
+            commit.base = found.base.as_ref().map(base_ref);
+        }
         let base_generation = found.base.as_ref().map(|base| base.generation);
         let is_current =
             |have: &&Arc<StorageSnapshot<S>>| **have.commit() == commit && have.base_generation() == base_generation;
@@ -259,19 +262,17 @@ impl<S: Storage> IndexWriter<S> {
 }
 
 /// The state before the first commit.
-fn first_commit(names: &[String], damaged: Option<Error>, base: Option<&Commit>) -> Result<Commit> {
+fn first_commit(names: &[String], damaged: Option<Error>) -> Result<Commit> {
     // The first commit is made before the first segment: segments without one were committed once.
     if names.iter().any(|name| gc::is_index_file(name)) {
         let what = "there are segments and no commit: the index is damaged, and nothing will be written over it";
         return Err(damaged.map_or_else(|| Error::new(ErrorKind::Corrupt, what), |error| Error::corrupt(what, error)));
     }
-    let base = base.map(|base| BaseRef {
-        index_id: base.index_id,
-        generation: base.generation,
-        tombstones: 0,
-        tombstones_len: 0,
-    });
-    Ok(Commit { base, ..Commit::empty()? })
+    Commit::empty()
+}
+
+fn base_ref(base: &Commit) -> BaseRef {
+    BaseRef { index_id: base.index_id, generation: base.generation, tombstones: 0, tombstones_len: 0 }
 }
 
 async fn read_hidden<S: Storage>(storage: &S, commit: &Commit) -> Result<BTreeSet<Vec<u8>>> {
