@@ -252,6 +252,8 @@ fn a_cold_text_search_takes_three_waves() {
     let cold = fixture.search(request.clone());
     assert!(cold.total > 0 && cold.hits.len() == 5);
     assert!(cold.stats.waves <= 3, "terms, postings and columns, documents: {:?}", cold.stats);
+    // Measured: 9 requests (one per segment and wave) and 163 KiB, block edges and gaps of the local profile included.
+    assert!(cold.stats.requests <= 10 && cold.stats.bytes <= 200 << 10, "{:?}", cold.stats);
     let warm = fixture.search(request);
     assert_eq!((warm.stats.waves, warm.stats.requests), (0, 0));
     assert_eq!(ids(&warm), ids(&cold));
