@@ -22,7 +22,7 @@ use crate::{
     postings::END,
     query::{
         SegmentFilter,
-        scorer::{Scorer, term::TermScorer},
+        scorer::{Scorer, boolean, term::TermScorer},
     },
     topk::TopK,
 };
@@ -116,12 +116,59 @@ pub(super) fn count(scorer: &mut dyn Scorer, accept: &Accept<'_>, cancel: &Cance
     Ok(found)
 }
 
-/// Documents with any of the terms.
-pub(super) fn union(terms: &mut [TermScorer], max_doc: u32, ranking: &mut Ranking<'_>) -> Result<()> {
+/// Documents with any of the terms. With `groups`, the scores of each group become one before they add up.
+pub(super) fn union(
+    terms: &mut [TermScorer],
+    groups: Option<Groups>,
+    max_doc: u32,
+    ranking: &mut Ranking<'_>,
+) -> Result<()> {
     match terms {
         [] => Ok(()),
         [term] => single(term, ranking),
-        terms => Union::new(terms).run(max_doc, ranking),
+        terms => Union::new(terms, groups).run(max_doc, ranking),
+    }
+}
+
+/// Which terms of a union belong together: the same word in several fields.
+pub(super) struct Groups {
+    /// The group of each term.
+    pub group_of: Vec<usize>,
+    /// What of each group counts besides its highest score, 0–1.
+    pub tie_breakers: Vec<f32>,
+    /// Highest score and sum of each group for each document of a window, `[groups x WINDOW]`.
+    best: Vec<f32>,
+    total: Vec<f64>,
+}
+
+/// What sums of bounds are widened by where groups round their scores to single precision before they add up.
+const GROUP_SLACK: f64 = 1.0 + 1e-6;
+
+impl Groups {
+    pub fn new(group_of: Vec<usize>, tie_breakers: Vec<f32>) -> Self {
+        let len = tie_breakers.len() * WINDOW as usize;
+        Self { group_of, tie_breakers, best: vec![f32::NEG_INFINITY; len], total: vec![0.0; len] }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, term: usize, at: usize, score: f32) {
+        let slot = self.group_of[term] * WINDOW as usize + at;
+        self.best[slot] = self.best[slot].max(score);
+        self.total[slot] += f64::from(score);
+    }
+
+    /// The score of a document; what was added for it is forgotten.
+    fn take(&mut self, at: usize) -> f32 {
+        let mut sum = 0.0;
+        for (group, &share) in self.tie_breakers.iter().enumerate() {
+            let slot = group * WINDOW as usize + at;
+            let best = std::mem::replace(&mut self.best[slot], f32::NEG_INFINITY);
+            let total = std::mem::take(&mut self.total[slot]);
+            if best > f32::NEG_INFINITY {
+                sum += f64::from(boolean::best_of(best, total, share));
+            }
+        }
+        sum as f32
     }
 }
 
@@ -167,10 +214,12 @@ struct Union<'t> {
     hits: Vec<u64>,
     docs: [u32; BLOCK_LEN],
     scores: [f32; BLOCK_LEN],
+    groups: Option<Groups>,
+    slack: f64,
 }
 
 impl<'t> Union<'t> {
-    fn new(terms: &'t mut [TermScorer]) -> Self {
+    fn new(terms: &'t mut [TermScorer], groups: Option<Groups>) -> Self {
         let max_scores = terms.iter_mut().map(TermScorer::max_score).collect();
         for term in terms.iter_mut().filter(|term| term.doc() == END) {
             term.next();
@@ -186,6 +235,8 @@ impl<'t> Union<'t> {
             hits: vec![0; WINDOW as usize / 64],
             docs: [0; BLOCK_LEN],
             scores: [0.0; BLOCK_LEN],
+            slack: if groups.is_some() { GROUP_SLACK } else { 1.0 },
+            groups,
         }
     }
 
@@ -197,7 +248,7 @@ impl<'t> Union<'t> {
         for (place, &ix) in self.order.iter().enumerate() {
             self.below[place] = sum;
             sum += f64::from(bounds[ix]);
-            if sum as f32 <= threshold {
+            if (sum * self.slack) as f32 <= threshold {
                 non_essential = place + 1;
             }
         }
@@ -232,6 +283,7 @@ impl<'t> Union<'t> {
             let non_essential = self.partition(threshold);
             match self.terms.len() - non_essential {
                 0 => {}
+                _ if self.groups.is_some() => self.grouped(non_essential, start, end, ranking, &mut threshold),
                 1 => self.one_essential(start, end, ranking, &mut threshold),
                 _ => self.some_essential(non_essential, start, end, ranking, &mut threshold),
             }
@@ -325,6 +377,58 @@ impl<'t> Union<'t> {
             }
         }
         self.order = order;
+    }
+}
+
+impl Union<'_> {
+    /// The same with groups: sums of scores are bounds, and what can still get there is put together group by group.
+    fn grouped(&mut self, non_essential: usize, start: u32, end: u32, ranking: &mut Ranking<'_>, threshold: &mut f32) {
+        let Some(mut groups) = self.groups.take() else { return };
+        let order = std::mem::take(&mut self.order);
+        for &ix in &order[non_essential..] {
+            self.terms[ix].advance(start);
+            loop {
+                let count = self.terms[ix].score_block(end, &mut self.docs, &mut self.scores);
+                if count == 0 {
+                    break;
+                }
+                for (&doc, &score) in self.docs[..count].iter().zip(&self.scores[..count]) {
+                    let at = (doc - start) as usize & (WINDOW as usize - 1);
+                    self.sums[at] += f64::from(score);
+                    self.hits[at / 64] |= 1 << (at % 64);
+                    groups.add(ix, at, score);
+                }
+            }
+        }
+        let rest = if non_essential == order.len() { 0.0 } else { self.below[non_essential] };
+        for word_ix in 0..self.hits.len() {
+            let mut word = std::mem::take(&mut self.hits[word_ix]);
+            while word != 0 {
+                let at = word_ix * 64 + word.trailing_zeros() as usize;
+                word &= word - 1;
+                let mut sum = std::mem::take(&mut self.sums[at]);
+                let doc = start + at as u32;
+                let mut alive = ((sum + rest) * self.slack) as f32 > *threshold && ranking.accept.has(doc);
+                for (place, &ix) in order[..non_essential].iter().enumerate().rev() {
+                    let bound = (sum + self.below[place] + f64::from(self.bounds[ix])) * self.slack;
+                    alive &= bound as f32 > *threshold;
+                    if !alive {
+                        break;
+                    }
+                    if self.terms[ix].advance(doc) == doc {
+                        let score = self.terms[ix].score();
+                        sum += f64::from(score);
+                        groups.add(ix, at, score);
+                    }
+                }
+                let score = groups.take(at);
+                if alive {
+                    ranking.offer(doc, score, threshold);
+                }
+            }
+        }
+        self.order = order;
+        self.groups = Some(groups);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
     query::{
         Plan, PrefixScoring, ScoredDoc, SegmentFilter,
         bind::Node,
-        collect::{self, Accept, Ranking},
+        collect::{self, Accept, Groups, Ranking},
         scorer::{
             BoxScorer,
             boolean::{AndScorer, Combine, ConstantScorer, ExcludeScorer, OptionalScorer, OrScorer},
@@ -22,6 +22,9 @@ use crate::{
     },
     topk::TopK,
 };
+
+/// Groups of a union that has a collector of its own: each takes 48 KiB.
+const MAX_GROUPS: usize = 32;
 
 /// One segment while it is being answered.
 pub(super) struct SegmentRun<'a> {
@@ -60,7 +63,7 @@ impl Plan {
             let max_doc = self.segments[run.segment].max_doc;
             let scored = if all { None } else { run.bulk() };
             match scored {
-                Some(Bulk::Union(mut terms)) => collect::union(&mut terms, max_doc, &mut ranking)?,
+                Some(Bulk::Union(mut terms, groups)) => collect::union(&mut terms, groups, max_doc, &mut ranking)?,
                 Some(Bulk::Conjunction(mut terms)) => collect::conjunction(&mut terms, &mut ranking)?,
                 None => {
                     if let Some(mut scorer) = run.build(&self.root, true) {
@@ -112,7 +115,7 @@ impl Plan {
             }
             if matches!(self.root, Node::All(_)) {
                 total += u64::from(accept.count(BitSet::full(self.segments[run.segment].max_doc)));
-            } else if let Some(leaves) = self.root.union_leaves() {
+            } else if let Some(leaves) = self.root.any_leaves() {
                 total += u64::from(accept.count(run.union_set(&leaves)));
             } else if let Some(mut scorer) = run.build(&self.root, false) {
                 total += collect::count(scorer.as_mut(), &accept, cancel)?;
@@ -130,7 +133,7 @@ impl Plan {
         let Some(run) = self.run(segment, filter)? else {
             return Ok(BitSet::new(self.segments[segment].max_doc));
         };
-        let mut set = match self.root.union_leaves() {
+        let mut set = match self.root.any_leaves() {
             Some(leaves) => run.union_set(&leaves),
             None => run.set(&self.root),
         };
@@ -172,7 +175,7 @@ impl Plan {
 
 /// Shapes that have a collector of their own.
 enum Bulk {
-    Union(Vec<TermScorer>),
+    Union(Vec<TermScorer>, Option<Groups>),
     Conjunction(Vec<TermScorer>),
 }
 
@@ -185,6 +188,32 @@ impl Node {
                 if must.is_empty() && must_not.is_empty() && filter.is_empty() =>
             {
                 terms_of(should)
+            }
+            _ => None,
+        }
+    }
+
+    /// Terms of a query that matches where any of them is.
+    fn any_leaves(&self) -> Option<Vec<(usize, f32)>> {
+        let of_groups = || self.union_groups().map(|groups| groups.into_iter().flat_map(|(terms, _)| terms).collect());
+        self.union_leaves().or_else(of_groups)
+    }
+
+    /// Terms of a union of terms and of best-of groups of terms, group by group with their tie breakers.
+    fn union_groups(&self) -> Option<Vec<(Vec<(usize, f32)>, f32)>> {
+        let group = |node: &Self| match node {
+            Self::Term { leaf, boost } => Some((vec![(*leaf, *boost)], 1.0)),
+            Self::DisMax { nodes, tie_breaker } if (0.0..=1.0).contains(tie_breaker) => {
+                terms_of(nodes).map(|terms| (terms, *tie_breaker))
+            }
+            _ => None,
+        };
+        match self {
+            Self::DisMax { .. } => group(self).map(|group| vec![group]),
+            Self::Boolean { must, should, must_not, filter, min_should: 0..=1 }
+                if must.is_empty() && must_not.is_empty() && filter.is_empty() =>
+            {
+                should.iter().map(group).collect::<Option<Vec<_>>>().filter(|groups| groups.len() <= MAX_GROUPS)
             }
             _ => None,
         }
@@ -225,7 +254,19 @@ impl SegmentRun<'_> {
 
     fn bulk(&self) -> Option<Bulk> {
         if let Some(leaves) = self.plan.root.union_leaves() {
-            return Some(Bulk::Union(leaves.iter().filter_map(|&(leaf, boost)| self.term(leaf, boost)).collect()));
+            let terms = leaves.iter().filter_map(|&(leaf, boost)| self.term(leaf, boost)).collect();
+            return Some(Bulk::Union(terms, None));
+        }
+        if let Some(groups) = self.plan.root.union_groups() {
+            let (mut terms, mut group_of) = (Vec::new(), Vec::new());
+            for (group, (leaves, _)) in groups.iter().enumerate() {
+                for term in leaves.iter().filter_map(|&(leaf, boost)| self.term(leaf, boost)) {
+                    terms.push(term);
+                    group_of.push(group);
+                }
+            }
+            let tie_breakers = groups.iter().map(|(_, share)| *share).collect();
+            return Some(Bulk::Union(terms, Some(Groups::new(group_of, tie_breakers))));
         }
         let leaves = self.plan.root.conjunction_leaves()?;
         leaves.iter().map(|&(leaf, boost)| self.term(leaf, boost)).collect::<Option<Vec<_>>>().map(Bulk::Conjunction)

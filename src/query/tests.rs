@@ -358,10 +358,18 @@ fn skipping_changes_nothing_on_long_lists() {
     let mut random = fastrand::Rng::with_seed(seed);
     let corpus = corpus(&mut random, &[9_000, 2_000], 20);
     let cancel = Cancel::new();
-    for round in 0..60 {
+    for round in 0..90 {
         let terms = (0..random.usize(1..6)).map(|_| random_term(&mut random)).collect();
-        let boolean = match round % 2 {
+        let best_of = |random: &mut fastrand::Rng| Query::DisMax {
+            queries: (0..random.usize(1..4)).map(|_| random_term(random)).collect(),
+            tie_breaker: [0.0, 0.3, 1.0][random.usize(0..3)],
+        };
+        let boolean = match round % 3 {
             0 => BooleanQuery { should: terms, ..Default::default() },
+            1 => BooleanQuery {
+                should: (0..random.usize(1..5)).map(|_| best_of(&mut random)).collect(),
+                ..Default::default()
+            },
             _ => BooleanQuery { must: terms, ..Default::default() },
         };
         let query = Query::Boolean(boolean);

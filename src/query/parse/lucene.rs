@@ -275,7 +275,7 @@ impl<'a> Parser<'a> {
                 let query = Query::Prefix { field: field.field, prefix, scoring: PrefixScoring::Blended };
                 words::boosted(query, field.boost)
             };
-            return Some((words::any(self.fields.iter().map(prefix).collect()), false));
+            return Some((words::best(self.fields.iter().map(prefix).collect()), false));
         }
         let piece = Piece::new(&text, &self.fields);
         let is_stop_word = piece.is_all_stop_words();

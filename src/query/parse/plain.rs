@@ -34,7 +34,7 @@ pub fn parse_plain(text: &str, options: &ParseOptions) -> Query {
         typed.map_or(Vec::new(), |(_, word)| fields.iter().filter_map(|field| words::typed(word, field)).collect());
     let pieces: Vec<_> = pieces.into_iter().map(|piece| Piece::new(piece, fields)).collect();
     let keep_stop_words = phrases.is_empty() && typed.is_empty() && pieces.iter().all(Piece::is_all_stop_words);
-    let typed = (!typed.is_empty()).then(|| words::any(typed));
+    let typed = (!typed.is_empty()).then(|| words::best(typed));
     match options.matching {
         MatchMode::Any => {
             let mut each: Vec<_> = pieces.into_iter().flat_map(|piece| piece.each_word(keep_stop_words)).collect();

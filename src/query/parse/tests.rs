@@ -73,7 +73,7 @@ fn the_last_word_may_be_a_prefix() {
 fn fields_line_up_word_by_word() {
     let mut options = options(MatchMode::All, false);
     options.default_fields.push(ParseField { boost: 2.0, ..field(3, "title", "standard") });
-    assert_eq!(show(&parse_plain("running dogs", &options)), "(+(1:run 3:running^2) +(1:dog 3:dogs^2))");
+    assert_eq!(show(&parse_plain("running dogs", &options)), "(+<1:run 3:running^2> +<1:dog 3:dogs^2>)");
 }
 
 fn lucene(text: &str) -> (String, usize) {

@@ -19,6 +19,19 @@ pub(super) fn any(mut queries: Vec<Query>) -> Query {
     }
 }
 
+/// How much the other fields add where a word is in several. Measured on scifact with titles and texts of equal boost:
+/// nDCG@10 0.687 with 0.3, 0.685 with 0, 0.667 with 1.
+const FIELD_TIE_BREAKER: f32 = 0.3;
+
+/// The same thing in any of several fields: the best field counts, and the others a little.
+pub(super) fn best(mut queries: Vec<Query>) -> Query {
+    match queries.len() {
+        0 => Query::None,
+        1 => queries.remove(0),
+        _ => Query::DisMax { queries, tie_breaker: FIELD_TIE_BREAKER },
+    }
+}
+
 /// All of `queries`.
 pub(super) fn all(mut queries: Vec<Query>) -> Query {
     match queries.len() {
@@ -80,7 +93,7 @@ impl Piece {
     /// The words one by one: each is enough.
     pub fn each_word(self, keep_stop_words: bool) -> impl Iterator<Item = Query> {
         let words = self.groups.into_iter().flat_map(|group| group.words);
-        words.filter(move |word| keep_stop_words || !word.0).map(|word| any(word.1))
+        words.filter(move |word| keep_stop_words || !word.0).map(|word| best(word.1))
     }
 
     /// All the words, each in any of the fields that cut the text alike; `None` if nothing is left.
@@ -90,18 +103,18 @@ impl Piece {
             .into_iter()
             .filter_map(|group| {
                 let words = group.words.into_iter().filter(|word| keep_stop_words || !word.0);
-                let words: Vec<_> = words.map(|word| any(word.1)).collect();
+                let words: Vec<_> = words.map(|word| best(word.1)).collect();
                 (!words.is_empty()).then(|| all(words))
             })
             .collect();
-        (!groups.is_empty()).then(|| any(groups))
+        (!groups.is_empty()).then(|| best(groups))
     }
 }
 
 /// `text` word after word, in any of the fields; `None` if it has no word.
 pub(super) fn phrase(text: &str, fields: &[ParseField], slop: u32) -> Option<Query> {
     let queries: Vec<_> = fields.iter().filter_map(|field| phrase_in(text, field, slop)).collect();
-    (!queries.is_empty()).then(|| any(queries))
+    (!queries.is_empty()).then(|| best(queries))
 }
 
 fn phrase_in(text: &str, field: &ParseField, slop: u32) -> Option<Query> {

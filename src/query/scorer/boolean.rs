@@ -76,6 +76,12 @@ pub(in crate::query) enum Combine {
     Best(f32),
 }
 
+/// The highest score, plus a share of what the sum has besides.
+#[inline(always)]
+pub(in crate::query) fn best_of(best: f32, sum: f64, share: f32) -> f32 {
+    (f64::from(best) + f64::from(share) * (sum - f64::from(best))) as f32
+}
+
 /// Documents that at least `min_match` clauses have.
 pub(in crate::query) struct OrScorer {
     clauses: Vec<BoxScorer>,
@@ -152,7 +158,7 @@ impl Scorer for OrScorer {
         }
         match self.combine {
             Combine::Sum => sum as f32,
-            Combine::Best(share) => (f64::from(best) + f64::from(share) * (sum - f64::from(best))) as f32,
+            Combine::Best(share) => best_of(best, sum, share),
         }
     }
 
