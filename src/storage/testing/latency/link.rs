@@ -128,7 +128,7 @@ impl Model {
                 ended.push(number);
             }
         }
-        ended.iter().for_each(|number| drop(self.under_way.remove(number)));
+        self.under_way.retain(|number, _| !ended.contains(number));
         let now = self.now;
         ended.extend(self.sleepers.extract_if(.., |_, until| *until <= now).map(|(number, _)| number));
         self.start_queued();
