@@ -93,7 +93,7 @@ impl ReadProfile {
         Self { block_bytes: 8 << 10, gap_bytes: 8 << 10, max_request_bytes: 4 << 20, in_flight: 4, latency_micros: 50 };
     /// Range requests: six connections to a host over HTTP/1.1, tens of milliseconds each.
     pub const HTTP: Self = Self {
-        block_bytes: 16 << 10,
+        block_bytes: 8 << 10,
         gap_bytes: 32 << 10,
         max_request_bytes: 4 << 20,
         in_flight: 6,

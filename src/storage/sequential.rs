@@ -16,7 +16,7 @@ use crate::{
 /// How a [`SequentialReader`] reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SequentialOptions {
-    /// Bytes of one read, 2 MiB by default; between 1 and 4 MiB a disk and a network are both near their bandwidth.
+    /// Bytes of one read, 1 MiB by default; between 1 and 4 MiB a disk and a network are both near their bandwidth.
     pub window_bytes: u32,
     /// Windows on their way while one is consumed, 1 by default, which leaves the other requests in flight to
     /// searches. The memory held is `(ahead + 1) * window_bytes`.
@@ -27,7 +27,7 @@ pub struct SequentialOptions {
 
 impl Default for SequentialOptions {
     fn default() -> Self {
-        Self { window_bytes: 2 << 20, ahead: 1, checksum: false }
+        Self { window_bytes: 1 << 20, ahead: 1, checksum: false }
     }
 }
 
