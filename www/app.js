@@ -88,6 +88,7 @@ async function build(job) {
   const abort = new AbortController();
   $("sources-dialog").close();
   if (current) await leave();
+  input.value = ask.text = "";
   show("building");
   $("build-title").focus();
   $("build-cancel").onclick = () => abort.abort();

@@ -108,8 +108,7 @@ export class Demo {
   /** Waits for the search view of an open index. */
   async opened(millis = 240_000) {
     await until(async () => {
-      const failed = await this.text("#welcome .error");
-      if (failed) assert.fail(`the page says: ${failed}`);
+      if (await this.visible("#welcome .error")) assert.fail(`the page says: ${await this.text("#welcome .error")}`);
       return (await this.visible("#app")) && (await this.visible("#hits li"));
     }, "an open index", millis);
     await this.settled();
