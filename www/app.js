@@ -196,6 +196,7 @@ async function search({ fresh = false, explainId } = {}) {
   const facetFields = fields.keywords.slice(0, 6);
   const [sortField, order] = ask.sort.split(":");
   const options = { ...asked.request, ...(sortField && !ask.like ? { sort: [{ field: sortField, order }] } : {}), signal };
+  $("hits").setAttribute("aria-busy", "true");
   note(asked.note);
   drawSuggestions(asked.text ?? "");
   const start = performance.now();
@@ -216,6 +217,8 @@ async function search({ fresh = false, explainId } = {}) {
     if (signal.aborted || isAbort(error)) return undefined;
     if (error.code === "index_changed") return handlers[current.source.url ? "url" : "open"](current.source.url ?? current.source.name);
     note(`The search failed: ${explain(error)}`);
+  } finally {
+    if (!signal.aborted) $("hits").setAttribute("aria-busy", "false");
   }
   return undefined;
 }

@@ -67,7 +67,8 @@ export class Demo {
     let before;
     await until(async () => {
       const now = await this.eval(() => `${document.getElementById("tally").textContent}|${document.getElementById("hits").innerText}|${document.getElementById("cost").textContent}`);
-      const same = now === before && now !== "";
+      const busy = await this.eval(() => document.getElementById("hits").getAttribute("aria-busy") !== "false");
+      const same = now === before && now !== "" && !busy;
       before = now;
       if (!same) await new Promise((done) => setTimeout(done, 150));
       return same;
