@@ -2,11 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rangefind::{
-    bitset::BitSet,
-    schema::Schema,
-    searcher::Filter,
-};
+use rangefind::{bitset::BitSet, schema::Schema, searcher::Filter};
 
 fuzz_target!(|text: &str| {
     let schema = serde_json::json!({

@@ -1,0 +1,29 @@
+//! Vector metadata from hostile bytes: what opens has owners in order, and rows are checked before they are used.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rangefind::{
+    ids::DocOrd,
+    vectors::{FlatScan, VectorOrd, VectorQuery, VectorsReader, Verify, WindowOptions},
+};
+
+fuzz_target!(|input: (Vec<u8>, Vec<u8>)| {
+    let (meta, rows) = input;
+    let Ok(reader) = VectorsReader::parse(&meta, rows.len() as u64) else { return };
+    let mut found = 0;
+    for doc in (0..reader.max_doc()).take(1000) {
+        for ord in reader.ords_of(DocOrd(doc)) {
+            assert_eq!((ord, reader.doc_of(VectorOrd(ord))), (found, DocOrd(doc)));
+            found += 1;
+        }
+    }
+    let query = VectorQuery::new(reader.options(), vec![1.0; reader.dims() as usize]).expect("finite");
+    let mut scan = FlatScan::new(&reader, vec![query], 3);
+    for window in reader.windows(None, &WindowOptions::default()) {
+        let bytes = &rows[window.bytes.start as usize..window.bytes.end as usize];
+        if scan.feed(&window, bytes, None, Verify::All).is_err() {
+            return;
+        }
+    }
+    assert!(scan.finish()[0].len() <= 3);
+});
