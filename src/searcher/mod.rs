@@ -12,6 +12,7 @@ mod filter;
 mod fixture;
 mod flow;
 mod fusion;
+mod gather;
 mod hits;
 mod pace;
 mod snippet;

@@ -1,0 +1,227 @@
+//! The first waves of a search: everything up to the scoring is read.
+
+#![forbid(unsafe_code)]
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use futures_util::future::{try_join, try_join_all};
+
+use super::{
+    ask::{VectorAsk, VectorSource},
+    batch::{Batch, Fetched, Slot},
+    columns::{SegmentColumns, SegmentFilterWork},
+    filter::{Filter, Leaf},
+    flow::Search,
+    pace::Pace,
+};
+use crate::{
+    bitset::BitSet,
+    error::{Error, ErrorKind, Result},
+    ids::{DocAddress, DocId, DocOrd, SegmentOrd},
+    index::lookup,
+    postings::TextStream,
+    query::{FieldText, Plan, SegmentFilter, SegmentText},
+    schema::FieldKind,
+    segment::SectionKind,
+    storage::File,
+    vectors::VectorOrd,
+};
+
+/// What the first waves brought.
+pub(super) struct Gathered {
+    pub plan: Option<Plan>,
+    pub columns: Vec<SegmentColumns>,
+    /// Per segment: which documents may be returned.
+    pub filters: Vec<SegmentFilter>,
+    /// Query vectors.
+    pub vectors: Vec<Vec<f32>>,
+}
+
+impl<F: File> Search<'_, F> {
+    fn text_plan(&self) -> Result<Option<Plan>> {
+        let Some(query) = self.ask.query.as_ref().filter(|_| self.ask.legs.text) else { return Ok(None) };
+        let segments = self.segments.iter().map(|segment| {
+            let fields = self.schema.fields().filter_map(|(ord, field)| {
+                let has_norms = matches!(field.kind, FieldKind::Text(_));
+                let is_searched = has_norms || field.kind == FieldKind::Keyword;
+                let index = segment.segment.terms(ord).filter(|_| is_searched)?.clone();
+                Some((ord, FieldText { index, terms: None, postings: None, norms: None, has_norms }))
+            });
+            Arc::new(SegmentText { max_doc: segment.segment.max_doc(), fields: fields.collect::<BTreeMap<_, _>>() })
+        });
+        Plan::new(query, segments.collect()).map(Some)
+    }
+
+    /// Everything up to the scoring: text plan fed, columns read, filters evaluated, query vectors at hand.
+    pub(super) async fn gather(&self, pace: &mut Pace<'_>) -> Result<Gathered> {
+        let mut plan = self.text_plan()?;
+        let mut columns: Vec<SegmentColumns> = self.segments.iter().map(|_| SegmentColumns::default()).collect();
+        let mut batch = Batch::default();
+        let text = want_text(plan.as_ref(), &mut batch);
+        let mut works = Vec::new();
+        if let Some(filter) = &self.ask.filter {
+            for (ix, segment) in self.segments.iter().enumerate() {
+                works.push(SegmentFilterWork::new(filter, segment, ix, &mut columns[ix], &mut batch));
+            }
+        }
+        let sorted = self.ask.sort.iter().filter_map(|key| key.column).map(|(field, _)| field);
+        for field in sorted.chain(self.ask.facets.iter().map(|facet| facet.field)) {
+            for (ix, segment) in self.segments.iter().enumerate() {
+                if let Some(column) = segment.segment.column(field) {
+                    columns[ix].want_all(&mut batch, ix, field, column);
+                }
+            }
+        }
+        let ids = self.wanted_ids();
+        self.cancel.check()?;
+        let wave = try_join(batch.read(self.segments), self.find_ids(&ids));
+        let (fetched, found) = self.trace.wave(wave).await?;
+        self.cancel.check()?;
+
+        // Second wave.
+        for one in &mut columns {
+            one.take(&fetched)?;
+        }
+        feed_text(plan.as_mut(), &text, &fetched)?;
+        let mut batch = Batch::default();
+        let mut text = want_text(plan.as_ref(), &mut batch);
+        if let Some(filter) = &self.ask.filter {
+            for (ix, work) in works.iter_mut().enumerate() {
+                work.resolve(filter, ix, &fetched, &mut columns[ix], &mut batch)?;
+                set_ids(work, filter, &ids, &found[ix]);
+            }
+        }
+        let like = self.like_document(&ids, &found)?;
+        let like_rows = match (&self.ask.vector, like) {
+            (Some(vector), Some(address)) => Some(self.want_vectors(vector, address, &mut batch)?),
+            _ => None,
+        };
+        let mut fetched = if batch.is_empty() { Fetched::default() } else { self.read(&batch).await? };
+        for one in &mut columns {
+            one.take(&fetched)?;
+        }
+        let vectors = match (&self.ask.vector, like_rows) {
+            (Some(VectorAsk { source: VectorSource::Value(value), .. }), _) => vec![value.clone()],
+            (Some(vector), Some((address, slot))) => self.like_vectors(vector, address, fetched.get(slot)?)?,
+            _ => Vec::new(),
+        };
+        loop {
+            feed_text(plan.as_mut(), &text, &fetched)?;
+            let mut batch = Batch::default();
+            text = want_text(plan.as_ref(), &mut batch);
+            if batch.is_empty() {
+                break;
+            }
+            fetched = self.read(&batch).await?;
+        }
+
+        let mut filters = Vec::with_capacity(self.segments.len());
+        let mut works = works.into_iter();
+        for (ix, segment) in self.segments.iter().enumerate() {
+            let max_doc = segment.segment.max_doc();
+            let mut accept = match (&self.ask.filter, works.next()) {
+                (Some(filter), Some(work)) => Some(work.finish(filter, max_doc, &columns[ix], pace).await?),
+                _ => None,
+            };
+            if let (Some(accept), Some(live)) = (&mut accept, &segment.live) {
+                accept.and(live);
+            }
+            if let Some(address) = like.filter(|address| address.segment.0 as usize == ix) {
+                let live = segment.live.as_deref();
+                let set = accept.get_or_insert_with(|| live.cloned().unwrap_or_else(|| BitSet::full(max_doc)));
+                set.remove(address.doc.0);
+            }
+            let live = accept.map(Arc::new).or_else(|| segment.live.clone());
+            filters.push(SegmentFilter { live, filter: None, sets: Vec::new() });
+        }
+        Ok(Gathered { plan, columns, filters, vectors })
+    }
+
+    /// Ids that the filter and a `like` clause name, ascending by term, each once.
+    fn wanted_ids(&self) -> Vec<DocId> {
+        let leaves = self.ask.filter.iter().flat_map(|filter| filter.leaves());
+        let mut ids: Vec<DocId> = leaves
+            .filter_map(|leaf| if let Leaf::Ids(ids) = leaf { Some(ids.clone()) } else { None })
+            .flatten()
+            .collect();
+        if let Some(VectorAsk { source: VectorSource::Like(id), .. }) = &self.ask.vector {
+            ids.push(id.clone());
+        }
+        ids.sort_by_cached_key(DocId::to_term);
+        ids.dedup();
+        ids
+    }
+
+    /// Per segment: positions in `ids` and documents that carry them, live ones.
+    async fn find_ids(&self, ids: &[DocId]) -> Result<Vec<Vec<(usize, DocOrd)>>> {
+        let terms: Vec<Vec<u8>> = ids.iter().map(DocId::to_term).collect();
+        let terms = &terms;
+        try_join_all(self.segments.iter().map(|segment| async move {
+            if terms.is_empty() {
+                return Ok(Vec::new());
+            }
+            let mut found = lookup::find_docs(&segment.segment, terms).await?;
+            found.retain(|(_, doc)| segment.live.as_ref().is_none_or(|live| live.contains(doc.0)));
+            Ok(found)
+        }))
+        .await
+    }
+
+    fn like_document(&self, ids: &[DocId], found: &[Vec<(usize, DocOrd)>]) -> Result<Option<DocAddress>> {
+        let Some(VectorAsk { source: VectorSource::Like(id), .. }) = &self.ask.vector else { return Ok(None) };
+        let at = ids.iter().position(|one| one == id);
+        let address = found.iter().enumerate().find_map(|(segment, docs)| {
+            let &(_, doc) = docs.iter().find(|(ix, _)| Some(*ix) == at)?;
+            Some(DocAddress { segment: SegmentOrd(segment as u32), doc })
+        });
+        address.map(Some).ok_or_else(|| Error::new(ErrorKind::NotFound, format!("vector like {id}: no such document")))
+    }
+
+    fn want_vectors(&self, vector: &VectorAsk, address: DocAddress, batch: &mut Batch) -> Result<(DocAddress, Slot)> {
+        let ix = address.segment.0 as usize;
+        let window = self.segments[ix].segment.vectors(vector.field).and_then(|reader| reader.window_of(address.doc));
+        let missing = || {
+            let what = format!("vector field {:?}: the document to be like has no vector", vector.name);
+            Error::new(ErrorKind::NotFound, what)
+        };
+        let window = window.ok_or_else(missing)?;
+        Ok((address, batch.push(ix, SectionKind::Vectors, vector.field, window.bytes)))
+    }
+
+    fn like_vectors(&self, vector: &VectorAsk, address: DocAddress, bytes: &[u8]) -> Result<Vec<Vec<f32>>> {
+        let segment = &self.segments[address.segment.0 as usize].segment;
+        let Some(reader) = segment.vectors(vector.field) else { return Ok(Vec::new()) };
+        let Some(window) = reader.window_of(address.doc) else { return Ok(Vec::new()) };
+        let rows = window.ords.clone().map(|ord| reader.vector(&window, bytes, VectorOrd(ord)));
+        let what = || format!("vectors of field {:?} in segment {}", vector.name, segment.id());
+        rows.collect::<Result<_, _>>().map_err(|error| Error::corrupt(what(), error))
+    }
+}
+
+fn want_text(plan: Option<&Plan>, batch: &mut Batch) -> Vec<Slot> {
+    let Some(plan) = plan.filter(|plan| !plan.is_ready()) else { return Vec::new() };
+    let wants = plan.wanted().iter().map(|want| {
+        let kind = match want.stream {
+            TextStream::Terms => SectionKind::Terms,
+            TextStream::Postings => SectionKind::Postings,
+            TextStream::Norms => SectionKind::Norms,
+        };
+        batch.push(want.segment, kind, want.field, want.range.clone())
+    });
+    wants.collect()
+}
+
+fn feed_text(plan: Option<&mut Plan>, slots: &[Slot], fetched: &Fetched) -> Result<()> {
+    let Some(plan) = plan.filter(|plan| !plan.is_ready()) else { return Ok(()) };
+    plan.feed(slots.iter().map(|&slot| fetched.get(slot).cloned()).collect::<Result<_>>()?)
+}
+
+/// Hands the documents found by id to the id conditions of a filter.
+fn set_ids(work: &mut SegmentFilterWork, filter: &Filter, ids: &[DocId], found: &[(usize, DocOrd)]) {
+    for (leaf_ix, leaf) in filter.leaves().iter().enumerate() {
+        if let Leaf::Ids(wanted) = leaf {
+            let docs = found.iter().filter(|(ix, _)| wanted.contains(&ids[*ix])).map(|&(_, doc)| doc);
+            work.set_ids(leaf_ix, docs);
+        }
+    }
+}
