@@ -3,6 +3,8 @@
 //! `WRITE_SAMPLE=tests/data/v2 cargo test --test old_formats writes_a_sample -- --ignored` makes a new one, when a
 //! format gets a new version. Existing samples are never made anew.
 
+#![cfg(not(target_arch = "wasm32"))]
+
 use std::{fs, path::Path};
 
 use rangefind::{

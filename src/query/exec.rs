@@ -179,6 +179,9 @@ enum Bulk {
     Conjunction(Vec<TermScorer>),
 }
 
+/// Leaves with their boosts, and how much the lesser ones of the group count.
+type TermGroup = (Vec<(usize, f32)>, f32);
+
 impl Node {
     /// Terms of a query that is nothing but a union of terms.
     fn union_leaves(&self) -> Option<Vec<(usize, f32)>> {
@@ -200,7 +203,7 @@ impl Node {
     }
 
     /// Terms of a union of terms and of best-of groups of terms, group by group with their tie breakers.
-    fn union_groups(&self) -> Option<Vec<(Vec<(usize, f32)>, f32)>> {
+    fn union_groups(&self) -> Option<Vec<TermGroup>> {
         let group = |node: &Self| match node {
             Self::Term { leaf, boost } => Some((vec![(*leaf, *boost)], 1.0)),
             Self::DisMax { nodes, tie_breaker } if (0.0..=1.0).contains(tie_breaker) => {
