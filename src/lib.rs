@@ -41,3 +41,8 @@ pub mod engine;
 pub mod wasm;
 
 pub use error::{Error, ErrorKind, Result};
+
+/// The example of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
