@@ -2,6 +2,7 @@
 //!
 //! One module per suite; [`report`] is what they share. `bench/run.mjs` is the entry that `npm run bench` calls.
 
+mod quality;
 mod report;
 mod storage;
 
@@ -18,7 +19,7 @@ pub enum Effort {
 
 type Suite = fn(Effort) -> Vec<report::Row>;
 
-const SUITES: &[(&str, Suite)] = &[("storage", storage::run)];
+const SUITES: &[(&str, Suite)] = &[("quality", quality::run), ("storage", storage::run)];
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);

@@ -34,7 +34,6 @@ impl Row {
     }
 
     /// A row where larger values are better, as with rates.
-    #[expect(dead_code, reason = "for suites to come")]
     pub fn larger_is_better(key: &str, ours: f64, unit: &str, peer: &str, peer_value: f64) -> Self {
         Self::new(key, ours, unit, peer, peer_value, ours / peer_value)
     }
