@@ -17,7 +17,7 @@ const ID_FIELD: FieldOrd = FieldOrd(0);
 const WINDOW_BYTES: u64 = 1 << 20;
 
 /// The documents of `segment`, live or not, whose id terms are in `sorted` (ascending): position in `sorted` and
-/// document. One read per [`WINDOW_BYTES`] of dictionary; none where all terms are certainly absent.
+/// document. One read per MiB of dictionary; none where all terms are certainly absent.
 ///
 /// # Errors
 /// `corrupt`, storage's own.
@@ -77,7 +77,7 @@ impl<'a, F: File> IdWalk<'a, F> {
         Self { segment, live, next_block: 0 }
     }
 
-    /// The next id terms, of about [`WINDOW_BYTES`] of dictionary; `None` at the end.
+    /// The next id terms, of about a MiB of dictionary; `None` at the end.
     ///
     /// # Errors
     /// `corrupt`, storage's own.

@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
-mod gc;
+pub mod gc;
 pub mod get;
 pub mod lookup;
 pub mod merge;

@@ -131,7 +131,8 @@ impl<S: Storage> IndexWriter<S> {
             }
         };
         let known: Vec<&Commit> = std::iter::once(&commit).chain(previous.as_ref()).collect();
-        gc::remove_all(&opener.own, &gc::leftovers(&names, &known)).await?;
+        // What cannot be removed now is tried again by the next writer.
+        let _ = gc::remove_all(&opener.own, &gc::leftovers(&names, &known)).await;
         let highest = names.iter().filter_map(|name| gc::overlay_number(name)).max().unwrap_or(0);
         let mut this = Self {
             options,
