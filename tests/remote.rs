@@ -2,7 +2,7 @@
 #![cfg(not(target_arch = "wasm32"))]
 
 use rangefind::{
-    engine::{DocumentBatch, Index, OpenMode, OpenOptions},
+    engine::{Cancel, DocumentBatch, Index, OpenMode, OpenOptions, SearchRequest},
     ids::DocId,
     platform::block_on,
     schema::Schema,
@@ -101,5 +101,26 @@ fn reopening_reads_slots_and_what_is_new() {
         // Slots, the new segment, and the two overlays: segments that were open are shared.
         assert_eq!(counting.opened(), 3, "{}", counting.report());
         assert!(index.get(&[DocId::from(5000)]).await.unwrap()[0].is_some());
+    });
+}
+
+#[test]
+fn a_cold_query_takes_three_waves_and_a_warm_one_none() {
+    block_on(async {
+        let counting = CountingStorage::new(sample().await);
+        let index = Index::open(counting.clone(), read_only()).await.unwrap();
+        let request = json!({ "query": "document 250", "match": "all", "filter": { "tag": ["t1", "t5"] }, "limit": 5 });
+        let request: SearchRequest = serde_json::from_value(request).unwrap();
+        counting.reset();
+        let cold = index.search(&request, &Cancel::new()).await.unwrap();
+        assert_eq!((cold.total, &cold.hits[0].id), (1, &DocId::from(250)));
+        assert!(cold.stats.waves <= 3 && counting.waves() <= 3, "{:?}\n{}", cold.stats, counting.report());
+        // What the answer says it cost is what the storage saw.
+        assert_eq!((cold.stats.requests, cold.stats.bytes), (counting.total().requests, counting.total().bytes));
+        assert!(cold.stats.bytes <= index.info().unwrap().bytes, "{:?}", cold.stats);
+        counting.reset();
+        let warm = index.search(&request, &Cancel::new()).await.unwrap();
+        assert_eq!((warm.stats.requests, warm.stats.waves, counting.total().requests), (0, 0, 0));
+        assert_eq!(warm.total, cold.total);
     });
 }
