@@ -472,7 +472,7 @@ mod tests {
     #[test]
     fn trees_combine_sets() {
         let filter = parse(json!({
-            "pages": 1, "or": [{ "draft": true }, { "not": { "year": 5 } }], "tag": { "exists": false },
+            "or": [{ "draft": true }, { "not": { "year": 5 } }], "pages": 1, "tag": { "exists": false },
         }))
         .expect("valid");
         assert_eq!(filter.leaves().len(), 4);
