@@ -143,6 +143,14 @@ async function refresh() {
   await search();
 }
 
+// Another tab may have committed meanwhile.
+document.addEventListener("visibilitychange", async () => {
+  if (document.hidden || !current || current.source.url || inspector.busy) return;
+  const { index } = current;
+  const newer = await index.reopen().catch(() => false);
+  if (newer && current?.index === index) await refresh();
+});
+
 // ------------------------------------------------------------------------------------------------- asking
 
 function setMode(mode) {

@@ -38,9 +38,9 @@ export async function createLocal(name, schema) {
   return open({ storage: opfs(folder(name)), mode: "create", schema, autoMerge: false });
 }
 
-/** Opens a finished local index. */
+/** Opens a finished local index. Its writer lock is given back after each commit, so that other tabs can write too. */
 export function openLocal(name) {
-  return opened(open({ storage: opfs(folder(name)), mode: "open", autoMerge: false }));
+  return opened(open({ storage: opfs(folder(name)), mode: "open", autoMerge: false, releaseAfterCommit: true }));
 }
 
 /** Opens a read-only index behind byte ranges. */

@@ -25,12 +25,12 @@ function snippet(hit, bodies) {
   if (best) {
     const whole = firstText([hit.doc[best.field]].flat()[best.valueIx]).trim();
     const [cutBefore, cutAfter] = [!whole.startsWith(best.snippet.trim()), !whole.endsWith(best.snippet.trim())];
-    return [cutBefore && "… ", marked(best.snippet, best.snippetRanges), cutAfter && " …"];
+    return [cutBefore && "… ", marked(best.snippet, best.snippetRanges), cutAfter && "\u00a0…"];
   }
   const text = firstText(bodies.map((field) => hit.doc[field]).find((value) => value !== undefined));
   if (text.length <= SNIPPET_CHARS) return [text];
   const cut = text.lastIndexOf(" ", SNIPPET_CHARS);
-  return [`${text.slice(0, cut > 80 ? cut : SNIPPET_CHARS)} …`];
+  return [`${text.slice(0, cut > 80 ? cut : SNIPPET_CHARS)}\u00a0…`];
 }
 
 /** A value as text; sizes in KB as sizes, dates as dates. */
@@ -64,7 +64,7 @@ function wholeDocument(hit, fields, { explain }) {
   const link = (value) => /^https?:\/\//.test(value) && h("a", { class: "link", href: value, target: "_blank", rel: "noreferrer" }, value);
   box.append(h("dl", { class: "table" }, h("dt", {}, "Id"), h("dd", {}, String(hit.id)),
     score(hit) && [h("dt", {}, "Score"), h("dd", {}, score(hit).textContent)],
-    rest.map(([field, value]) => [h("dt", {}, words(field, { capital: true })),
+    rest.map(([field, value]) => [h("dt", {}, words(field, { capital: true }).replace(/, KB$/, "")),
       h("dd", {}, (typeof value === "string" && link(value)) || (typeof value === "object" && !Array.isArray(value) ? JSON.stringify(value) : typeof value === "boolean" ? (value ? "yes" : "no") : shown(field, value, fields)))])));
   if (hit.textScore !== undefined || hit.vectorScore !== undefined) {
     const derive = h("button", { class: "link", type: "button", async onclick() {
