@@ -77,8 +77,7 @@ function build() {
   // Comments are for who reads the types; the code is downloaded.
   tsc("--declaration", "false", "--removeComments", "true");
   tsc("--emitDeclarationOnly");
-  copyFileSync(at("js/glue.d.ts"), new URL("glue.d.ts", dist));
-  copyFileSync(at("js/rangefind.wasm.d.ts"), new URL("rangefind.wasm.d.ts", dist));
+  for (const name of ["index.d.ts", "glue.d.ts", "rangefind.wasm.d.ts"]) copyFileSync(at(`js/${name}`), new URL(name, dist));
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -23,13 +23,13 @@ export interface Runtime {
   cacheBytes?: number;
 }
 
-/** Options of {@link Face.init}. */
+/** Options of `init`. */
 export interface InitOptions extends ModuleSource {
   /** Starts a module worker whose script is, or imports, `rangefind/worker`. For bundlers that need help. */
   worker?: () => Worker;
 }
 
-/** Options of {@link Face.open}. */
+/** Options of `open`. */
 export interface OpenOptions extends CallOptions {
   /** Where the index lives. */
   storage: IndexStorage;
@@ -55,7 +55,7 @@ export interface OpenOptions extends CallOptions {
   graceMillis?: number;
 }
 
-/** Options of {@link Face.build}. */
+/** Options of `build`. */
 export interface BuildOptions extends WorkOptions {
   /** Where the new index goes; there must be none yet. */
   storage: IndexStorage;
@@ -67,7 +67,7 @@ export interface BuildOptions extends WorkOptions {
   maxSegments?: number;
 }
 
-/** Options of {@link Face.merge}. */
+/** Options of `merge`. */
 export interface MergeStoragesOptions extends WorkOptions {
   /** Where the new index goes; there must be none yet. */
   into: IndexStorage;
@@ -77,35 +77,8 @@ export interface MergeStoragesOptions extends WorkOptions {
   memory?: Bytes;
 }
 
-/** The functions of the package. */
-export interface Face {
-  /**
-   * Says where the wasm module and the worker come from, before the first use or to replace them for later
-   * opens. Not needed where the package finds them itself.
-   *
-   * @throws {SearchError} `invalid_argument` if the bytes are no wasm module, `network`.
-   */
-  init(options: InitOptions): Promise<void>;
-  /**
-   * Opens or creates an index. Two waves of requests, however many segments there are.
-   *
-   * @throws {SearchError} `not_found`, `corrupt`, `unsupported_format`, `invalid_argument`, and storage's own.
-   */
-  open(options: OpenOptions): Promise<SearchIndex>;
-  /**
-   * Documents to a finished index in one call. Failed or cancelled, it leaves no index.
-   *
-   * @throws {SearchError} `invalid_argument` if there is an index already; what the source of documents throws
-   * comes as `cause` of `invalid_argument`.
-   */
-  build(docs: DocSource, options: BuildOptions): Promise<BuildReport>;
-  /**
-   * Several indexes of equal schemas into a new one. Of documents with one id, the later source's stays.
-   *
-   * @throws {SearchError} `invalid_argument` if there is an index in `into` already or the schemas differ.
-   */
-  merge(sources: readonly IndexStorage[], options: MergeStoragesOptions): Promise<MergeReport>;
-}
+/** The functions of the package: index.d.ts says what they do. */
+export type Face = Pick<typeof import("./index.js"), "init" | "open" | "build" | "merge">;
 
 /** Makes the functions for one runtime. Touches nothing before one of them is called. */
 export function createFace(runtime: Runtime): Face {

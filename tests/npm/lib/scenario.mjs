@@ -316,6 +316,24 @@ export async function runScenario(rangefind, options) {
       await index.close();
     });
 
+    await check("reads a source no faster than it indexes", async () => {
+      const index = await open({ storage: storage(), schema: SCHEMA });
+      const body = "wave after wave ".repeat(4096);
+      let [pulled, done, most] = [0, 0, 0];
+      const source = async function* () {
+        for (const doc of documents(0, 64)) {
+          most = Math.max(most, (pulled += 1) - done);
+          yield { ...doc, body };
+        }
+      };
+      await index.add(source(), { onProgress: (progress) => (done = progress.done) });
+      equal([pulled, done], [64, 64], "documents");
+      // 16 documents of 64 KiB make a batch: one in the engine, one waiting, one being made.
+      assert(most <= 3 * 17, `${most} documents were read ahead`);
+      await index.rollback();
+      await index.close();
+    });
+
     await check("infers a schema", async () => {
       const index = await open({ storage: storage() });
       await index.add([
@@ -590,6 +608,21 @@ export async function runScenario(rangefind, options) {
       await rejects("aborted", index.search({ query: "x", signal: AbortSignal.abort() }), "cancelled");
       await index.close();
       await rejects("not_found", open({ storage: http(`${remote.url}nowhere/`) }), "no index there");
+    });
+
+    await check("lays an index of one's own over one behind HTTP", async () => {
+      const mine = storage?.() ?? memory();
+      const index = await open({ storage: mine, base: http(remote.url) });
+      equal(await answers(index), remote.answers, "answers before any change");
+      await index.add([{ ...documentOf(4), title: "mine" }, documentOf(500)]);
+      await index.delete("doc-5");
+      await index.commit();
+      equal([(await index.search({})).total, idsOf(await index.search("mine"))], [200, ["doc-4"]], "after changes");
+      equal([await index.get("doc-5"), (await index.get("doc-500")).id], [undefined, "doc-500"], "get");
+      await index.close();
+      const again = await open({ storage: mine, base: http(remote.url) });
+      equal([(await again.search({})).total, (await again.info()).base !== undefined], [200, true], "opened again");
+      await again.close();
     });
   }
   return results;
