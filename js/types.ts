@@ -162,7 +162,7 @@ export interface SearchResponse<D extends object = Record<string, unknown>> {
   facets: FacetResult[];
   /** Milliseconds inside the engine. */
   took: number;
-  /** What of a `lucene` query was ignored, in words. */
+  /** What of the query was ignored, in words: of a plain one, what lies behind 1024 words or 32 KiB. */
   ignored: string[];
   /** What the search cost. */
   stats: SearchStats;

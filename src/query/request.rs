@@ -173,7 +173,7 @@ pub struct SearchResponse {
     pub facets: Vec<FacetResult>,
     /// Milliseconds inside the engine.
     pub took: f64,
-    /// What of a `lucene` query was ignored, in words.
+    /// What of the query was ignored, in words: of a plain one, what lies behind 1024 words or 32 KiB.
     pub ignored: Vec<String>,
     /// What the search cost.
     pub stats: SearchStats,

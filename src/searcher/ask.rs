@@ -160,13 +160,11 @@ fn parse_query(text: &str, request: &SearchRequest, schema: &Schema) -> Result<(
         matching: request.matching,
         prefix: request.prefix,
     };
-    Ok(match request.syntax {
-        Syntax::Plain => (parse_plain(text, &options), Vec::new()),
-        Syntax::Lucene => {
-            let parsed = parse_lucene(text, &options);
-            (parsed.query, parsed.ignored)
-        }
-    })
+    let parsed = match request.syntax {
+        Syntax::Plain => parse_plain(text, &options),
+        Syntax::Lucene => parse_lucene(text, &options),
+    };
+    Ok((parsed.query, parsed.ignored))
 }
 
 fn vector(clause: &VectorClause, schema: &Schema, depth: usize) -> Result<VectorAsk> {

@@ -10,7 +10,7 @@
 use crate::query::{
     BooleanQuery, PrefixScoring, Query,
     parse::{
-        ParseField, ParseOptions, Parsed,
+        ParseField, ParseOptions, Parsed, readable,
         words::{self, Piece},
     },
     request::MatchMode,
@@ -23,8 +23,9 @@ const MAX_CLAUSES: usize = 1024;
 
 /// Reads `+must -not "a phrase"~2 field:term pre* (group)^2 AND OR NOT`. Never fails: what it cannot use is reported.
 pub fn parse_lucene(text: &str, options: &ParseOptions) -> Parsed {
-    let mut parser =
-        Parser { rest: text, options, ignored: Vec::new(), clauses: 0, fields: options.default_fields.clone() };
+    let (text, cut) = readable(text);
+    let ignored = cut.into_iter().collect();
+    let mut parser = Parser { rest: text, options, ignored, clauses: 0, fields: options.default_fields.clone() };
     let mut clauses = parser.clauses(0);
     while !parser.rest.is_empty() {
         // Only a closing parenthesis stops at the top.

@@ -41,6 +41,17 @@ pub struct ParseOptions {
     pub prefix: bool,
 }
 
+/// Bytes of text that are read. Longer text is a pasted document, not a question.
+pub(crate) const MAX_QUERY_BYTES: usize = 32 << 10;
+/// Words of plain text that are searched for.
+pub(crate) const MAX_WORDS: usize = 1024;
+
+/// The part of `text` that is read, and what to say of the rest.
+fn readable(text: &str) -> (&str, Option<String>) {
+    let head = &text[..text.floor_char_boundary(MAX_QUERY_BYTES)];
+    (head, (head.len() < text.len()).then(|| format!("everything behind byte {MAX_QUERY_BYTES}")))
+}
+
 /// A query and what of its text was left out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed {

@@ -3,7 +3,7 @@
 use crate::query::{
     BooleanQuery, Query,
     parse::{
-        ParseOptions,
+        MAX_WORDS, ParseOptions, Parsed, readable,
         words::{self, Piece},
     },
     request::MatchMode,
@@ -11,8 +11,16 @@ use crate::query::{
 
 /// Reads what people type into a search box: every character is text, except that `"double quotes"` make a phrase,
 /// which must match. Of the other words one is enough, or all must match, as the options say. Stop words are left out
-/// unless there is nothing else. Never fails; text without any word gives [`Query::None`].
-pub fn parse_plain(text: &str, options: &ParseOptions) -> Query {
+/// unless there is nothing else. Never fails; text without any word gives [`Query::None`]. Of very long text the beginning
+/// is searched for, and the rest reported as ignored.
+pub fn parse_plain(text: &str, options: &ParseOptions) -> Parsed {
+    let (text, cut) = readable(text);
+    let mut ignored: Vec<String> = cut.into_iter().collect();
+    let query = read(text, options, &mut ignored);
+    Parsed { query, ignored }
+}
+
+fn read(text: &str, options: &ParseOptions, ignored: &mut Vec<String>) -> Query {
     let fields = &options.default_fields;
     let mut phrases = Vec::new();
     let mut pieces: Vec<&str> = Vec::new();
@@ -32,7 +40,19 @@ pub fn parse_plain(text: &str, options: &ParseOptions) -> Query {
     }
     let typed: Vec<_> =
         typed.map_or(Vec::new(), |(_, word)| fields.iter().filter_map(|field| words::typed(word, field)).collect());
-    let pieces: Vec<_> = pieces.into_iter().map(|piece| Piece::new(piece, fields)).collect();
+    let (mut room, mut used) = (MAX_WORDS, Vec::new());
+    for piece in pieces {
+        let mut piece = Piece::new(piece, fields);
+        if piece.num_words() > room {
+            piece.truncate(room);
+            ignored.push(format!("everything behind word {MAX_WORDS}"));
+            used.push(piece);
+            break;
+        }
+        room -= piece.num_words();
+        used.push(piece);
+    }
+    let pieces = used;
     let keep_stop_words = phrases.is_empty() && typed.is_empty() && pieces.iter().all(Piece::is_all_stop_words);
     let typed = (!typed.is_empty()).then(|| words::best(typed));
     match options.matching {

@@ -41,7 +41,7 @@ fn show(query: &Query) -> String {
 }
 
 fn plain(text: &str, matching: MatchMode, prefix: bool) -> String {
-    show(&parse_plain(text, &options(matching, prefix)))
+    show(&parse_plain(text, &options(matching, prefix)).query)
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn the_last_word_may_be_a_prefix() {
 fn fields_line_up_word_by_word() {
     let mut options = options(MatchMode::All, false);
     options.default_fields.push(ParseField { boost: 2.0, ..field(3, "title", "standard") });
-    assert_eq!(show(&parse_plain("running dogs", &options)), "(+<1:run 3:running^2> +<1:dog 3:dogs^2>)");
+    assert_eq!(show(&parse_plain("running dogs", &options).query), "(+<1:run 3:running^2> +<1:dog 3:dogs^2>)");
 }
 
 fn lucene(text: &str) -> (String, usize) {
@@ -152,4 +152,27 @@ fn anything_parses() {
     let long = "a ".repeat(100_000);
     assert!(!parse_lucene(&long, &options(MatchMode::Any, false)).ignored.is_empty());
     let _ = PrefixScoring::Constant;
+}
+
+#[test]
+fn a_pasted_book_is_read_in_part_and_said_so() {
+    use super::{MAX_QUERY_BYTES, MAX_WORDS};
+    let words = |query: &Query| match query {
+        Query::Boolean(boolean) => boolean.should.len() + boolean.must.len(),
+        other => panic!("{other:?}"),
+    };
+    for matching in [MatchMode::Any, MatchMode::All] {
+        let plain = options(matching, false);
+        let short = parse_plain(&"dog cat ".repeat(MAX_WORDS / 2), &plain);
+        assert_eq!((words(&short.query), short.ignored.len()), (MAX_WORDS, 0));
+        let long = parse_plain(&"dog cat ".repeat(MAX_WORDS), &plain);
+        assert_eq!((words(&long.query), long.ignored), (MAX_WORDS, vec!["everything behind word 1024".to_owned()]));
+    }
+    // A run without spaces, cut inside of it; letters of three bytes never cut in the middle.
+    let run = parse_plain(&"山水火".repeat(1 << 20), &options(MatchMode::Any, false));
+    assert_eq!((words(&run.query), run.ignored.len()), (MAX_WORDS, 2));
+    let phrase = format!("\"{}\"", "dog cat ".repeat(1 << 20));
+    assert_eq!(parse_plain(&phrase, &options(MatchMode::Any, true)).ignored.len(), 2);
+    let ignored = parse_lucene(&phrase, &options(MatchMode::Any, false)).ignored;
+    assert!(ignored.contains(&format!("everything behind byte {MAX_QUERY_BYTES}")), "{ignored:?}");
 }

@@ -85,6 +85,20 @@ impl Piece {
         Self { groups }
     }
 
+    /// Words that it adds to a query, at most.
+    pub fn num_words(&self) -> usize {
+        self.groups.iter().map(|group| group.words.len()).sum()
+    }
+
+    /// Keeps at most `num_words` words, those in front.
+    pub fn truncate(&mut self, num_words: usize) {
+        let mut room = num_words;
+        for group in &mut self.groups {
+            group.words.truncate(room);
+            room -= group.words.len();
+        }
+    }
+
     /// Whether there is nothing but stop words.
     pub fn is_all_stop_words(&self) -> bool {
         self.groups.iter().flat_map(|group| &group.words).all(|word| word.0)
