@@ -124,10 +124,8 @@ pub(super) fn listener(callback: Option<Function>) -> impl Fn(Progress) {
         }
         last.set(Some(news.phase));
         told_at.set(now);
-        let phase = serde_json::to_value(news.phase).ok();
-        let phase = phase.as_ref().and_then(|name| name.as_str()).unwrap_or_default();
+        let phase = serde_wasm_bindgen::to_value(&news.phase).unwrap_or(JsValue::UNDEFINED);
         // The face's callback catches what its listener throws.
-        let _ =
-            callback.call3(&JsValue::UNDEFINED, &phase.into(), &(news.done as f64).into(), &(news.total as f64).into());
+        let _ = callback.call3(&JsValue::UNDEFINED, &phase, &(news.done as f64).into(), &(news.total as f64).into());
     }
 }

@@ -9,12 +9,13 @@ thread_local! {
     static HANDLER: RefCell<Option<Function>> = const { RefCell::new(None) };
 }
 
-/// Calls `handler(message)` on every panic of this instance. The face rejects all calls in flight there: after
-/// the trap that follows, no promise of this instance is ever settled.
+/// Writes every panic of this instance to the console, with JavaScript's stack, and calls `handler(message)`. The
+/// face rejects all calls in flight there: after the trap that follows, no promise of this instance is ever settled.
 #[wasm_bindgen(js_name = onPanic)]
 pub fn on_panic(handler: Function) {
     HANDLER.set(Some(handler));
     std::panic::set_hook(Box::new(|panic| {
+        console_error_panic_hook::hook(panic);
         let message = panic.to_string();
         // A panic while the handler is borrowed is a second one: the first has been told.
         let handler = HANDLER.try_with(|handler| handler.try_borrow().ok()?.clone()).ok().flatten();
