@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use super::{
     kind::SectionKind,
     reader::{SegmentReader, describe},
@@ -42,10 +40,9 @@ struct FieldParts {
 impl SegmentParts {
     fn parse<F: File>(reader: &SegmentReader<F>) -> Result<Self> {
         let mut parts = Self::default();
-        for section in reader.toc().sections.iter().filter(|section| section.kind.is_pinned()) {
+        for (section, bytes) in reader.pinned_sections() {
             let (kind, field) = (section.kind, section.field);
             let name = || describe(reader.id(), kind, field);
-            let bytes = reader.pinned(kind, field).map(Bytes::as_ref).unwrap_or_default();
             match kind {
                 SectionKind::DocsIndex => {
                     let index = DocStoreIndex::parse(bytes).map_err(|error| Error::from(error).at(name()))?;

@@ -122,11 +122,15 @@ impl<F: File> SegmentReader<F> {
         self.section(kind, field).map_or(0, |section| section.len)
     }
 
-    /// A pinned section, if the segment has it.
-    pub fn pinned(&self, kind: SectionKind, field: FieldOrd) -> Option<&Bytes> {
+    /// All pinned sections with their bytes, in file order.
+    pub fn pinned_sections(&self) -> impl Iterator<Item = (&Section, &Bytes)> {
         let sections = self.shared.toc.sections.iter().filter(|section| section.kind.is_pinned());
-        let (_, bytes) = sections.zip(&self.shared.pinned).find(|(s, _)| s.kind == kind && s.field == field)?;
-        Some(bytes)
+        sections.zip(&self.shared.pinned)
+    }
+
+    /// A pinned section, if the segment has it. Its cost grows with the number of sections.
+    pub fn pinned(&self, kind: SectionKind, field: FieldOrd) -> Option<&Bytes> {
+        self.pinned_sections().find(|(s, _)| s.kind == kind && s.field == field).map(|(_, bytes)| bytes)
     }
 
     /// Bytes of metadata held in memory.
