@@ -349,3 +349,22 @@ fn files_of_a_snapshot_in_use_stay_whatever_the_grace() {
         assert_eq!(left, 1, "two of three segments are gone");
     });
 }
+
+#[test]
+fn of_two_who_create_an_index_at_once_one_is_told() {
+    block_on(async {
+        let storage = MemoryStorage::new();
+        let create = || OpenOptions { mode: OpenMode::Create, ..options() };
+        let first = Index::open(storage.clone(), create()).await.unwrap();
+        let second = Index::open(storage.clone(), create()).await.unwrap();
+        first.add(batch(vec![doc(1, "first")])).await.unwrap();
+        first.commit().await.unwrap();
+        first.add(batch(vec![doc(2, "first")])).await.unwrap();
+        first.commit().await.unwrap();
+        first.close().await.unwrap();
+        let refused = second.add(batch(vec![doc(1, "second")])).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidArgument, "{refused}");
+        let index = Index::open(storage, options()).await.unwrap();
+        assert_eq!(titles(&index, &[1, 2]).await, vec![Some("first".to_owned()); 2]);
+    });
+}

@@ -103,7 +103,13 @@ impl<S: Storage> Inner<S> {
             };
             let current = Arc::clone(&self.snapshot());
             let schema = self.options.schema.as_ref();
-            *guard = Some(IndexWriter::acquire(self.opener.clone(), options, Some(&current), schema).await?);
+            let writer = IndexWriter::acquire(self.opener.clone(), options, Some(&current), schema).await?;
+            // Two who create the same index at once: the second has waited for the first.
+            let is_late = current.commit().is_pristine() && !writer.snapshot().commit().is_pristine();
+            if self.options.mode == OpenMode::Create && is_late {
+                return Err(exists_already(&self.opener));
+            }
+            *guard = Some(writer);
         }
         let mut guard = WriterGuard(guard, self);
         guard.show();
@@ -394,6 +400,10 @@ impl<S: Storage> Index<S> {
     }
 }
 
+fn exists_already<S: Storage>(opener: &Opener<S>) -> Error {
+    Error::invalid(format!("there is an index in {} already", opener.own.label()))
+}
+
 /// Opens the newest commit, trying again if another writer commits in between.
 pub(super) async fn load_newest<S: Storage>(
     opener: &Opener<S>,
@@ -405,7 +415,7 @@ pub(super) async fn load_newest<S: Storage>(
         let found = opener.read_slots().await?;
         let commit = match found.own.newest {
             Some(commit) if mode == OpenMode::Create && !commit.is_pristine() => {
-                return Err(Error::invalid(format!("there is an index in {} already", opener.own.label())));
+                return Err(exists_already(opener));
             }
             Some(commit) => commit,
             None if opener.base.is_none() && matches!(mode, OpenMode::Open | OpenMode::ReadOnly) => {
