@@ -339,3 +339,28 @@ fn a_served_index_answers_as_the_directory_does() {
     ok(&["merge", &server.url, "--out", &copy]);
     assert_eq!(ok(&["info", &copy])["numDocs"], NUM_DOCS);
 }
+
+#[test]
+fn broken_input_is_named_and_not_taken_for_success() {
+    let dir = tempfile::tempdir().unwrap();
+    let (input, out) = (path(dir.path(), "docs.jsonl"), path(dir.path(), "index"));
+    fs::write(&input, b"{\"id\":1,\"t\":\"good\"}\n{\"id\":2,\"t\":\"\xff\"}\n").unwrap();
+    let report = ok(&["build", &input, "--out", &out]);
+    assert_eq!((&report["numDocs"], &report["refused"][0]["row"]), (&json!(1), &json!(1)), "{report}");
+
+    let none = path(dir.path(), "none");
+    fs::write(&input, "{\"id\":1},\n{\"id\":2},\n").unwrap();
+    let (status, report) = json(&["build", &input, "--out", &none]);
+    assert_eq!((status, report["refused"].as_array().map(Vec::len)), (1, Some(2)), "{report}");
+}
+
+#[test]
+fn many_fields_are_no_trouble() {
+    let dir = tempfile::tempdir().unwrap();
+    let (input, out) = (path(dir.path(), "docs.jsonl"), path(dir.path(), "index"));
+    let fields: Vec<String> = (0..10_000).map(|ix| format!("\"f{ix}\":{ix}")).collect();
+    fs::write(&input, format!("{{\"id\":1,{}}}\n", fields.join(","))).unwrap();
+    ok(&["build", &input, "--out", &out]);
+    let found = ok(&["search", &out, "--filter", "{\"f9999\":9999}", "--select", "f3"]);
+    assert_eq!((&found["total"], &found["hits"][0]["doc"]), (&json!(1), &json!({ "f3": 3 })), "{found}");
+}

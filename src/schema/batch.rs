@@ -42,7 +42,7 @@ pub struct FieldVectors {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalCode {
-    /// The row is no JSON.
+    /// The row is no JSON, or no UTF-8.
     BadJson,
     /// The row is JSON and no object.
     NotAnObject,
@@ -84,6 +84,8 @@ enum Rows {
     Text {
         text: String,
         rows: Vec<Range<usize>>,
+        /// Rows whose bytes were no UTF-8, ascending. They are refused.
+        not_utf8: Vec<usize>,
     },
     Values(Vec<Value>),
 }
@@ -119,7 +121,36 @@ impl DocumentBatch {
             let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
             lines.map(|line| start_of(line)..start_of(line) + line.len()).collect()
         };
-        Ok(Self { rows: Rows::Text { text, rows }, vectors: Vec::new() })
+        Ok(Self { rows: Rows::Text { text, rows, not_utf8: Vec::new() }, vectors: Vec::new() })
+    }
+
+    /// As [`Self::from_text`], of bytes from outside. In NDJSON a line that is no UTF-8 is refused alone.
+    ///
+    /// # Errors
+    /// `invalid_argument` if the text is an array and broken as a whole, or no UTF-8.
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<Self> {
+        let bytes = match String::from_utf8(bytes) {
+            Ok(text) => return Self::from_text(text),
+            Err(error) => error.into_bytes(),
+        };
+        let start = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+        if start.trim_ascii_start().starts_with(b"[") {
+            return Err(Error::invalid("documents as a JSON array: the text is not UTF-8"));
+        }
+        let (mut text, mut rows, mut not_utf8) = (String::with_capacity(bytes.len()), Vec::new(), Vec::new());
+        for line in start.split(|byte| *byte == b'\n') {
+            let line = String::from_utf8_lossy(line.trim_ascii());
+            if line.trim().is_empty() {
+                continue;
+            }
+            if matches!(line, std::borrow::Cow::Owned(_)) {
+                not_utf8.push(rows.len());
+            }
+            let from = text.len();
+            text.push_str(&line);
+            rows.push(from..text.len());
+        }
+        Ok(Self { rows: Rows::Text { text, rows, not_utf8 }, vectors: Vec::new() })
     }
 
     /// Adds the vectors of one field.
@@ -145,7 +176,7 @@ impl DocumentBatch {
     /// Bytes of memory held, roughly for values.
     pub fn memory_bytes(&self) -> usize {
         let rows = match &self.rows {
-            Rows::Text { text, rows } => text.capacity() + rows.capacity() * size_of::<Range<usize>>(),
+            Rows::Text { text, rows, .. } => text.capacity() + rows.capacity() * size_of::<Range<usize>>(),
             Rows::Values(values) => values.capacity() * size_of::<Value>(),
         };
         rows + self.vectors.iter().map(|vectors| vectors.values.capacity() * 4).sum::<usize>()
@@ -159,7 +190,7 @@ impl DocumentBatch {
     pub(super) fn sample(&self, count: usize) -> impl Iterator<Item = Map<String, Value>> + '_ {
         let count = count.min(self.len());
         (0..count).filter_map(|row| match &self.rows {
-            Rows::Text { text, rows } => serde_json::from_str(&text[rows[row].clone()]).ok(),
+            Rows::Text { text, rows, .. } => serde_json::from_str(&text[rows[row].clone()]).ok(),
             Rows::Values(values) => values[row].as_object().cloned(),
         })
     }
@@ -233,7 +264,10 @@ impl Documents<'_> {
         };
         let bad_json = |error: serde_json::Error| misfit(RefusalCode::BadJson, None, error.to_string());
         let (map, raw) = match &mut self.rows {
-            Rows::Text { text, rows } => {
+            Rows::Text { not_utf8, .. } if not_utf8.binary_search(&row).is_ok() => {
+                return Err(misfit(RefusalCode::BadJson, None, "the text is not UTF-8"));
+            }
+            Rows::Text { text, rows, .. } => {
                 let raw = &text[rows[row].clone()];
                 match serde_json::from_str(raw).map_err(bad_json)? {
                     Value::Object(map) => (map, Some(raw)),

@@ -294,3 +294,19 @@ fn random_text_never_panics() {
         }
     }
 }
+
+#[test]
+fn bytes_that_are_no_utf8_are_refused_line_by_line() {
+    let schema = Schema::from_json(&json!({ "t": "text" })).unwrap();
+    let bytes =
+        b"\xef\xbb\xbf\n{\"id\":1,\"t\":\"a\"}\r\n\n{\"id\":2,\"t\":\"\xff\"}\n{\"id\":3,\"t\":\"\xc3\xa9\"}".to_vec();
+    let batch = DocumentBatch::from_bytes(bytes).unwrap();
+    assert_eq!(batch.len(), 3);
+    let rows: Vec<_> = batch.into_documents(&schema).unwrap().collect();
+    assert_eq!(rows[0].as_ref().unwrap().id, DocId::from(1));
+    let refusal = rows[1].as_ref().unwrap_err();
+    assert_eq!((refusal.row, refusal.code), (1, RefusalCode::BadJson));
+    assert!(rows[2].as_ref().unwrap().stored.contains('é'));
+    assert!(DocumentBatch::from_bytes(b"[\"\xff\"]".to_vec()).is_err());
+    assert_eq!(DocumentBatch::from_bytes(b"{}\n{}\n".to_vec()).unwrap().len(), 2);
+}

@@ -7,7 +7,11 @@ use rangefind::schema::Metric;
 
 /// Full-text and vector search over one index that lives in a directory or behind byte ranges.
 #[derive(Parser)]
-#[command(version, about, after_help = "Exit status: 0 done; 1 failed, or check found problems; 2 wrong usage.")]
+#[command(
+    version,
+    about,
+    after_help = "Exit status: 0 done; 1 failed, check found problems, or build could use no document at all; 2 wrong usage."
+)]
 pub struct Cli {
     /// Print results as one JSON value, errors too.
     #[arg(long, global = true)]

@@ -78,7 +78,9 @@ pub async fn run(args: BuildArgs, output: Output) -> Result<Verdict> {
             writeln!(out, "{} left out", count(report.refused.len() as u64))
         }
     })?;
-    Ok(Verdict::Fine)
+    // An index of nothing made of something is no success that a script should go on from.
+    let nothing_fits = report.num_docs == 0 && !report.refused.is_empty();
+    Ok(if nothing_fits { Verdict::Problems } else { Verdict::Fine })
 }
 
 /// Turns the first refusal into a failure before the engine sees the batch.

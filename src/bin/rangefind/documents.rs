@@ -92,22 +92,22 @@ impl Batches {
     }
 
     fn read_batch(&mut self) -> Result<Option<DocumentBatch>> {
-        let mut text = String::new();
+        let mut text = Vec::new();
         let batch = if self.is_array {
-            self.source.read_to_string(&mut text).map_err(reading)?;
+            self.source.read_to_end(&mut text).map_err(reading)?;
             self.ended = true;
-            DocumentBatch::from_text(text)?
+            DocumentBatch::from_bytes(text)?
         } else {
             let mut docs = 0;
             while docs < BATCH_DOCS && text.len() < BATCH_BYTES {
                 let before = text.len();
-                if self.source.read_line(&mut text).map_err(reading)? == 0 {
+                if self.source.read_until(b'\n', &mut text).map_err(reading)? == 0 {
                     self.ended = true;
                     break;
                 }
-                docs += usize::from(!text[before..].trim().is_empty());
+                docs += usize::from(!text[before..].trim_ascii().is_empty());
             }
-            DocumentBatch::from_text(text)?
+            DocumentBatch::from_bytes(text)?
         };
         if batch.is_empty() {
             return self.finish().map(|()| None);

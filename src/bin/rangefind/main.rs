@@ -1,6 +1,7 @@
 //! The native command line: build, search, merge, check and describe indexes, and serve them over byte ranges.
 //!
-//! Exit status: 0 done and nothing wrong; 1 failed, or `check` found problems; 2 the command line makes no sense.
+//! Exit status: 0 done and nothing wrong; 1 failed, `check` found problems, or `build` could use no document at all;
+//! 2 the command line makes no sense.
 //! Results go to standard output, progress and complaints to standard error; `--json` makes results one JSON value.
 #![forbid(unsafe_code)]
 
@@ -25,7 +26,7 @@ use args::{Cli, Command};
 pub enum Verdict {
     /// Everything as it should be.
     Fine,
-    /// `check` found damage.
+    /// `check` found damage, or no document fitted.
     Problems,
 }
 

@@ -93,7 +93,9 @@ impl<R: Read + Seek> NpyReader<R> {
             return Err(Error::invalid(format!("row {row} of {}", self.rows)));
         }
         let stride = self.stride() as u64;
-        self.source.seek(SeekFrom::Start(self.body + row * stride)).map_err(io)?;
+        let too_far = || Error::new(ErrorKind::Corrupt, format!("no file has a row {row}"));
+        let offset = row.checked_mul(stride).and_then(|at| at.checked_add(self.body)).ok_or_else(too_far)?;
+        self.source.seek(SeekFrom::Start(offset)).map_err(io)?;
         Ok(())
     }
 
@@ -238,6 +240,8 @@ mod tests {
             assert!(NpyReader::parse(Cursor::new(file(descr, shape, &[]))).is_err(), "{descr} {shape}");
         }
         assert!(NpyReader::parse(Cursor::new(b"PK\x03\x04 something else".to_vec())).is_err());
+        let mut endless = NpyReader::parse(Cursor::new(file("<f4", "(18446744073709551615, 2)", &[0; 8]))).unwrap();
+        assert_eq!(endless.seek(u64::MAX - 1).unwrap_err().kind(), ErrorKind::Corrupt);
         let mut short = NpyReader::parse(Cursor::new(file("<f4", "(2, 2)", &[0; 12]))).unwrap();
         assert_eq!(short.read_rows(2, &mut Vec::new()).unwrap_err().kind(), ErrorKind::Corrupt);
     }
