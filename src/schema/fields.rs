@@ -73,6 +73,22 @@ pub enum Metric {
     L2,
 }
 
+impl Metric {
+    /// Number of the metric in files.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Cosine => 0,
+            Self::Dot => 1,
+            Self::L2 => 2,
+        }
+    }
+
+    /// The metric that files call `code`.
+    pub fn from_code(code: u8) -> Option<Self> {
+        [Self::Cosine, Self::Dot, Self::L2].into_iter().find(|metric| metric.code() == code)
+    }
+}
+
 /// A vector field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -81,18 +81,6 @@ pub(super) struct Meta {
     pub(super) owners: Owners,
 }
 
-fn metric_code(metric: Metric) -> u8 {
-    match metric {
-        Metric::Cosine => 0,
-        Metric::Dot => 1,
-        Metric::L2 => 2,
-    }
-}
-
-fn metric_of(code: u8) -> Option<Metric> {
-    [Metric::Cosine, Metric::Dot, Metric::L2].into_iter().find(|&metric| metric_code(metric) == code)
-}
-
 /// Appends the stream for vectors of `owners`, all below `max_doc`.
 pub(super) fn write(options: &VectorOptions, owners: &Owners, max_doc: u32, out: &mut Vec<u8>) {
     let dense = matches!(owners, Owners::Dense(count) if *count == max_doc);
@@ -102,7 +90,7 @@ pub(super) fn write(options: &VectorOptions, owners: &Owners, max_doc: u32, out:
     };
     let num_docs = (0..owners.count()).filter(|&ord| ord == 0 || docs(ord) != docs(ord - 1)).count() as u32;
     out.extend_from_slice(&options.dims.to_le_bytes());
-    out.extend_from_slice(&[metric_code(options.metric), if dense { MAP_DENSE } else { MAP_ASCENDING }, 0, 0]);
+    out.extend_from_slice(&[options.metric.code(), if dense { MAP_DENSE } else { MAP_ASCENDING }, 0, 0]);
     for value in [owners.count(), max_doc, num_docs] {
         out.extend_from_slice(&value.to_le_bytes());
     }
@@ -150,7 +138,7 @@ impl Meta {
         if !(1..=MAX_DIMS).contains(&dims) {
             return Err(bad("dims", dims));
         }
-        let metric = metric_of(header[4]).ok_or(bad("metric", header[4].into()))?;
+        let metric = Metric::from_code(header[4]).ok_or(bad("metric", header[4].into()))?;
         if header[6] != 0 || header[7] != 0 {
             return Err(bad("reserved byte", u32::from(header[6]) << 8 | u32::from(header[7])));
         }

@@ -159,7 +159,7 @@ impl CellsMeta {
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&(self.shape.dims as u16).to_le_bytes());
-        out.extend_from_slice(&[metric_code(self.shape.metric), self.shape.bits.count() as u8]);
+        out.extend_from_slice(&[self.shape.metric.code(), self.shape.bits.count() as u8]);
         for word in [self.count, self.num_cells, self.groups.len() as u32] {
             out.extend_from_slice(&word.to_le_bytes());
         }
@@ -180,7 +180,7 @@ impl CellsMeta {
     pub fn parse(bytes: &[u8], centers_len: u64, codes_len: u64) -> Result<Self> {
         let mut reader = Reader::new(bytes);
         let dims = u32::from(reader.u16()?);
-        let metric = metric_of(reader.u8()?).ok_or_else(|| reader.invalid("metric"))?;
+        let metric = Metric::from_code(reader.u8()?).ok_or_else(|| reader.invalid("metric"))?;
         let bits = Bits::try_from(reader.u8()?).map_err(|_| reader.invalid("bits of a code"))?;
         if dims == 0 || dims as usize > MAX_DIMS {
             return Err(reader.invalid("dimensions").into());
@@ -240,18 +240,6 @@ impl CellsMeta {
         }
         Ok(())
     }
-}
-
-fn metric_code(metric: Metric) -> u8 {
-    match metric {
-        Metric::Cosine => 0,
-        Metric::Dot => 1,
-        Metric::L2 => 2,
-    }
-}
-
-fn metric_of(code: u8) -> Option<Metric> {
-    [Metric::Cosine, Metric::Dot, Metric::L2].into_iter().find(|&metric| metric_code(metric) == code)
 }
 
 /// Checks the checksum at the end of a block and returns what stands before it.

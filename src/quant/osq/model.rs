@@ -161,12 +161,7 @@ impl OsqModel {
 
     /// Appends the model: bits u8, metric u8, dims u16, then the centroid.
     pub fn write(&self, out: &mut Vec<u8>) {
-        let metric = match self.metric {
-            Metric::Cosine => 0,
-            Metric::Dot => 1,
-            Metric::L2 => 2,
-        };
-        out.extend_from_slice(&[self.bits.count() as u8, metric]);
+        out.extend_from_slice(&[self.bits.count() as u8, self.metric.code()]);
         out.extend_from_slice(&(self.dims() as u16).to_le_bytes());
         self.centroid.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
     }
@@ -181,12 +176,7 @@ impl OsqModel {
             return Err(bad(format!("{} bytes", bytes.len())));
         };
         let bits = Bits::try_from(bits).map_err(bad)?;
-        let metric = match metric {
-            0 => Metric::Cosine,
-            1 => Metric::Dot,
-            2 => Metric::L2,
-            other => return Err(bad(format!("metric {other}"))),
-        };
+        let metric = Metric::from_code(metric).ok_or_else(|| bad(format!("metric {metric}")))?;
         let dims = usize::from(u16::from_le_bytes([dims_low, dims_high]));
         let (components, rest) = centroid.as_chunks::<4>();
         if components.len() != dims || !rest.is_empty() {
