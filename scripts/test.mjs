@@ -33,6 +33,7 @@ function nodeTests(folder) {
 /** @type {{ name: string, timeout: number, run: (suite: object) => Promise<Outcome> }[]} */
 const SUITES = [
   { name: "format", timeout: 2 * MINUTE, run: (suite) => checks(suite, [["fmt", "--all", "--check"], ["fmt", "--all", "--check", "--manifest-path", "xtask/Cargo.toml"]]) },
+  { name: "locks", timeout: 3 * MINUTE, run: (suite) => checks(suite, ["bench", "fuzz", "xtask", "."].map((folder) => ["update", "--workspace", "--locked", "--manifest-path", `${folder}/Cargo.toml`])) },
   { name: "lint native", timeout: 10 * MINUTE, run: (suite) => checks(suite, [["clippy", "--quiet", "--all-targets", ...NATIVE, "--", "-D", "warnings"]]) },
   { name: "lint wasm", timeout: 10 * MINUTE, run: (suite) => checks(suite, [["clippy", "--quiet", "--lib", "--tests", ...WASM, "--", "-D", "warnings"]]) },
   { name: "native", timeout: 25 * MINUTE, run: cargoTest },
