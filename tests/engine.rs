@@ -44,6 +44,51 @@ async fn assert_sound(index: &Index<MemoryStorage>) {
     assert!(report.leftovers.is_empty(), "{:?}", report.leftovers);
 }
 
+/// A search that names every field by what it is.
+fn search_of_all_fields() -> rangefind::engine::SearchRequest {
+    serde_json::from_value(json!({ "query": "number", "fields": ["title"], "highlight": ["title"], "facets": ["tag"],
+        "filter": { "year": { "gte": 2000 } }, "sort": [{ "field": "year" }],
+        "vector": { "field": "embedding", "value": [1.0, 2.0] } }))
+    .unwrap()
+}
+
+#[test]
+fn fields_of_a_new_schema_can_be_searched_before_the_first_commit() {
+    block_on(async {
+        let index = Index::open(MemoryStorage::new(), options()).await.unwrap();
+        let found = index.search(&search_of_all_fields(), &Cancel::new()).await.unwrap();
+        assert_eq!((found.total, found.hits.len()), (0, 0));
+        assert_eq!(found.facets.len(), 1);
+        index.add(batch(vec![doc(1, "number one")])).await.unwrap();
+        index.search(&search_of_all_fields(), &Cancel::new()).await.unwrap();
+        index.commit().await.unwrap();
+        assert_eq!(index.search(&search_of_all_fields(), &Cancel::new()).await.unwrap().total, 1);
+    });
+}
+
+#[test]
+fn fields_added_to_the_schema_can_be_searched_before_the_next_commit() {
+    block_on(async {
+        let storage = MemoryStorage::new();
+        let short = Schema::from_json(&json!({ "title": "text" })).unwrap();
+        let old = OpenOptions { schema: Some(short), ..options() };
+        let index = Index::open(storage.clone(), old).await.unwrap();
+        index.add(batch(vec![json!({ "id": 1, "title": "number one" })])).await.unwrap();
+        index.commit().await.unwrap();
+        index.close().await.unwrap();
+
+        let index = Index::open(storage, options()).await.unwrap();
+        let mut request = search_of_all_fields();
+        assert_eq!(index.search(&request, &Cancel::new()).await.unwrap().total, 0, "no document has a year yet");
+        request.filter = None;
+        let found = index.search(&request, &Cancel::new()).await.unwrap();
+        assert_eq!((found.total, found.hits.len()), (1, 1));
+        index.add(batch(vec![doc(2, "number two")])).await.unwrap();
+        index.commit().await.unwrap();
+        assert_eq!(index.search(&request, &Cancel::new()).await.unwrap().total, 2);
+    });
+}
+
 #[test]
 fn what_was_committed_is_there_after_reopening() {
     block_on(async {

@@ -76,6 +76,18 @@ impl<S: Storage> Inner<S> {
         self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The snapshot that searches read, by the schema that the handle was opened with: the commit records that
+    /// schema only once something is written.
+    fn snapshot_as_wanted(&self) -> Arc<StorageSnapshot<S>> {
+        let snapshot = Arc::clone(&self.snapshot());
+        let Some(wanted) = &self.options.schema else { return snapshot };
+        match snapshot.schema().extended(wanted) {
+            Ok(schema) if schema != **snapshot.schema() => Arc::new(snapshot.with_schema(Arc::new(schema))),
+            // Another writer may have committed a schema that this one does not fit any more.
+            _ => snapshot,
+        }
+    }
+
     fn io(&self) -> MutexGuard<'_, IoCounts> {
         self.io.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -319,14 +331,15 @@ impl<S: Storage> Index<S> {
             .collect()
     }
 
-    /// Answers a search over the last commit.
+    /// Answers a search over the last commit. Fields of the schema that it was opened with are there from the
+    /// start, without values until documents that have them are committed.
     ///
     /// # Errors
     /// `invalid_argument`, `aborted`, `corrupt`, and storage's own; `index_changed` if another writer removed
     /// files of this snapshot after their grace.
     pub async fn search(&self, request: &SearchRequest, cancel: &Cancel) -> Result<SearchResponse> {
         self.0.check_open()?;
-        let snapshot = Arc::clone(&self.0.snapshot());
+        let snapshot = self.0.snapshot_as_wanted();
         match searcher::search(&snapshot, &self.0.gpu, request, cancel).await {
             Ok(response) => {
                 self.0.count_io(&response.stats);

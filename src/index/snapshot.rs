@@ -81,6 +81,12 @@ impl<F: File> Snapshot<F> {
 }
 
 impl<F: File> Snapshot<SearchFile<F>> {
+    /// The same snapshot read by another schema, which extends its own.
+    #[must_use]
+    pub fn with_schema(&self, schema: Arc<Schema>) -> Self {
+        Self { schema, ..self.clone() }
+    }
+
     /// The same snapshot with the counters of one query.
     #[must_use]
     pub fn traced(&self, trace: &Arc<IoTrace>) -> Self {
