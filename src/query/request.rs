@@ -104,6 +104,7 @@ pub enum Fuse {
 
 /// One sort key. Missing values come last in either order; ties are broken by later keys, then by index order.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(expecting = "a sort key such as { \"field\": \"year\", \"order\": \"desc\" }")]
 pub struct SortKey {
     /// A column, or `_score`.
     pub field: String,

@@ -190,10 +190,24 @@ fn vector(clause: &VectorClause, schema: &Schema, depth: usize) -> Result<Vector
     Ok(VectorAsk { field, name: clause.field.clone(), options: options.clone(), source, k })
 }
 
+/// What to do about a field without a column: texts are the kind a schema is most often guessed to be.
+pub(super) fn hint(kind: &FieldKind) -> &'static str {
+    match kind {
+        FieldKind::Text(_) => "; with kind \"keyword\" in the schema it would have one",
+        _ => "",
+    }
+}
+
 fn column(what: &str, name: &str, schema: &Schema) -> Result<(FieldOrd, ColumnKind)> {
     let (ord, field) = schema.find(name).ok_or_else(|| unknown(what, name))?;
     let kind = ColumnKind::of(&field.kind);
-    let bad = || Error::invalid(format!("{what} field {name:?}: a {} field has no column", field.kind.name()));
+    let bad = || {
+        Error::invalid(format!(
+            "{what} field {name:?}: a {} field has no column{}",
+            field.kind.name(),
+            hint(&field.kind)
+        ))
+    };
     Ok((ord, kind.ok_or_else(bad)?))
 }
 

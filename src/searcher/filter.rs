@@ -19,6 +19,7 @@ use std::ops::Bound;
 
 use serde_json::{Map, Value};
 
+use super::ask::hint;
 use crate::{
     bitset::BitSet,
     columns::{ColumnKind, DictionaryBlock, DictionaryIndex, ValueRanges, value},
@@ -166,7 +167,7 @@ impl Parser<'_> {
             return self.ids(condition);
         }
         let kind = ColumnKind::of(&field.kind)
-            .ok_or_else(|| bad(format!("a {} field cannot be filtered by", field.kind.name())))?;
+            .ok_or_else(|| bad(format!("a {} field has no column{}", field.kind.name(), hint(&field.kind))))?;
         self.condition(Column { name, ord, kind }, condition, depth)
     }
 

@@ -99,8 +99,14 @@ pub(super) fn json(value: &impl Serialize) -> Result<String> {
 }
 
 /// A value of ours from the face's JSON text.
+///
+/// Where in that text a mistake is goes unsaid: the caller wrote an object, and never sees the text.
 pub(super) fn parse<'text, T: serde::Deserialize<'text>>(what: &str, text: &'text str) -> Result<T> {
-    serde_json::from_str(text).map_err(|error| Error::with_source(ErrorKind::InvalidArgument, what, error))
+    serde_json::from_str(text).map_err(|error| {
+        let position = format!(" at line {} column {}", error.line(), error.column());
+        let message = error.to_string();
+        Error::invalid(format!("{what}: {}", message.strip_suffix(&position).unwrap_or(&message)))
+    })
 }
 
 /// A JavaScript `Error` with our `code`.
