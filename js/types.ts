@@ -48,7 +48,7 @@ export type DocId = string | number;
 export type Vector = Float32Array | readonly number[];
 
 /** A document: JSON values, with vectors as `Float32Array` or `number[]`. Without `id` one is made up. */
-export type Doc = { id?: DocId } & Record<string, unknown>;
+export type Doc = { id?: DocId | undefined } & (Record<string, unknown> | object);
 
 /** Documents by column: cheapest for bulk vectors, which cross to the engine as they are. */
 export interface ColumnarDocs {

@@ -2,7 +2,7 @@
 import module from "rangefind/rangefind.wasm";
 import {
   build, custom, files, http, init, memory, merge, open, opfs, r2, s3, SearchError,
-  type AddReport, type Doc, type Filter, type Hit, type IndexInfo, type Progress, type R2Bucket, type Schema, type SearchErrorCode,
+  type AddReport, type Doc, type Filter, type Hit, type IndexInfo, type ModuleSource, type Progress, type R2Bucket, type Schema, type SearchErrorCode,
   type SearchIndex, type SearchOptions, type StorageObject,
 } from "rangefind";
 import * as inline from "rangefind/inline";
@@ -17,6 +17,12 @@ const schema = {
   embedding: { type: "vector", dims: 384, metric: "cosine" },
 } as const satisfies Schema;
 
+/** Interfaces have no index signature; they are documents all the same. */
+interface Numbered {
+  id: number;
+  title: string;
+}
+
 interface Note {
   title: string;
   tag?: string[];
@@ -28,13 +34,17 @@ async function* source(): AsyncGenerator<Doc> {
 
 export async function use(signal: AbortSignal, bucket: R2Bucket, object: StorageObject): Promise<void> {
   await init({ url: new URL("https://example.org/rangefind.wasm") });
-  await slim.init({ module });
+  const compiled: ModuleSource = { module };
+  await slim.init(compiled);
   await init({ worker: () => new Worker("worker.js", { type: "module" }) });
   await using index = await open({ storage: opfs("notes"), base: http("https://example.org/index/"), schema, memory: "64MiB", signal });
   const report: AddReport = await index.add(source(), { signal, onProgress: ({ phase, done, total }: Progress) => void [phase, done, total] });
   for (const { row, id, field, reason, code } of report.refused) console.log(row, id, field, reason, code satisfies string);
   await index.add({ ids: ["a"], vectors: { embedding: { data: new Float32Array(384), dims: 384 } }, docs: [{ title: "x" }] });
   await index.add([{ id: "b", title: "y", anything: new Date() }]);
+  const [numbered, notes]: [Numbered[], Note[]] = [[{ id: 1, title: "z" }], [{ title: "without id" }]];
+  await index.add(numbered);
+  await index.add(new Set(notes));
   await index.commit();
   const filter: Filter = { year: { gte: 2020 }, tag: ["a", "b"], not: { tag: "c" }, or: [{ year: 1 }, { year: { lt: 3 } }] };
   const options: SearchOptions = {
@@ -69,6 +79,12 @@ export async function use(signal: AbortSignal, bucket: R2Bucket, object: Storage
   await index.search({ qery: "x" });
   // @ts-expect-error a vector field needs its dims
   await open({ storage: memory(), schema: { v: { type: "vector" } } });
+  // @ts-expect-error an id is text or a number
+  await index.add([{ id: {}, title: "x" }]);
+  // @ts-expect-error one document is no source of documents
+  await index.add({ title: "x" });
+  // @ts-expect-error text is no document
+  await index.add(["x"]);
   // @ts-expect-error no storage
   await open({});
 }
