@@ -137,13 +137,16 @@ class BatchBuilder {
     const row = this.texts.length;
     let text: string;
     let taken: [FieldVectors, Float32Array[]][] = [];
+    if (typeof doc !== "object" || doc === null || Array.isArray(doc)) {
+      this.refused.push({ row: position, reason: "not an object", code: "not_an_object" });
+      return;
+    }
     try {
-      if (typeof doc !== "object" || doc === null || Array.isArray(doc)) throw new TypeError("not an object");
       const rest: Record<string, unknown> = { ...doc };
       taken = this.takeVectors(rest);
       text = JSON.stringify(rest);
     } catch (error) {
-      const id = (doc as Doc | null | undefined)?.id;
+      const { id } = doc as Doc;
       const reason = error instanceof Error ? error.message : String(error);
       const refusal = { row: position, reason, code: "bad_json" as const };
       this.refused.push(id === undefined ? refusal : { ...refusal, id });
@@ -275,7 +278,7 @@ async function* streamed(source: ReadableStream<unknown>): AsyncGenerator<unknow
 }
 
 /** Rows of columns; vectors are views of the caller's array, copied once, into the batch. */
-function* columns({ ids, docs, vectors = {} }: ColumnarDocs): Generator<Doc, void, undefined> {
+function* columns({ ids, docs, vectors = {} }: ColumnarDocs): Generator<Record<string, unknown>, void, undefined> {
   if (docs !== undefined && docs.length !== ids.length) {
     throw invalid(`columns: ${ids.length} ids and ${docs.length} docs`);
   }
@@ -286,7 +289,7 @@ function* columns({ ids, docs, vectors = {} }: ColumnarDocs): Generator<Doc, voi
     }
   }
   for (const [row, id] of (ids as readonly DocId[]).entries()) {
-    const doc: Doc = { ...docs?.[row], id };
+    const doc: Record<string, unknown> = { ...docs?.[row], id };
     for (const [name, { data, dims }] of fields) doc[name] = data.subarray(row * dims, (row + 1) * dims);
     yield doc;
   }

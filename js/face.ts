@@ -84,10 +84,10 @@ export type Face = Pick<typeof import("./index.js"), "init" | "open" | "build" |
 export function createFace(runtime: Runtime): Face {
   const pool = new HostPool(runtime);
   return {
-    init: (options) => pool.init(options),
-    open: (options) => open(pool, options),
-    build: (docs, options) => build(pool, docs, options),
-    merge: (sources, options) => merge(pool, sources, options),
+    init: async (options) => pool.init(given(options, "init")),
+    open: async (options) => open(pool, given(options, "open")),
+    build: async (docs, options) => build(pool, docs, given(options, "build")),
+    merge: async (sources, options) => merge(pool, sources, given(options, "merge")),
   };
 }
 
@@ -183,6 +183,12 @@ class HostPool {
     }
     return this.module;
   }
+}
+
+/** `options`, if there are any: JavaScript may forget them. */
+function given<T extends object>(options: T, name: string): T {
+  if (typeof options !== "object" || options === null) throw invalid(`${name}: an object of options is needed`);
+  return options;
 }
 
 function isStorage(storage: unknown, name: string): asserts storage is IndexStorage {
@@ -281,6 +287,7 @@ async function merge(
 ): Promise<MergeReport> {
   const { into, signal, onProgress } = options;
   isStorage(into, "merge");
+  if (!Array.isArray(sources)) throw invalid("merge: an array of storages is needed");
   for (const source of sources) isStorage(source, "merge");
   throwIfAborted(signal);
   return pool.using(into, async (host) => {

@@ -1,7 +1,7 @@
 // An open index.
 import { Refusals, batchesOf, buffersOf, lengthOf } from "./batches.js";
 import { parseBytes } from "./bytes.js";
-import { SearchError, throwIfAborted, toSearchError } from "./errors.js";
+import { SearchError, invalid, throwIfAborted, toSearchError } from "./errors.js";
 import type { Host, HostCall } from "./host.js";
 import { fromWireSchema, type WireField } from "./schema.js";
 import type { Answer, Args, Handle, MergeSettings, Op } from "./protocol.js";
@@ -152,6 +152,9 @@ export class SearchIndex {
    * @throws {SearchError} `invalid_argument`, `no_gpu`, `aborted`, `index_changed`, `corrupt`, `network`, …
    */
   async search<D extends object = Record<string, unknown>>(request: string | SearchOptions): Promise<SearchResponse<D>> {
+    if (typeof request !== "string" && (typeof request !== "object" || request === null)) {
+      throw invalid("search: words, or an object such as { query: \"words\" }, are needed");
+    }
     const { signal, ...rest } = typeof request === "string" ? { query: request } : request;
     const seat = this.#reader;
     let vector: Float32Array | undefined;

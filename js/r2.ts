@@ -1,5 +1,5 @@
 // A Cloudflare R2 bucket as a storage, through its binding.
-import { SearchError } from "./errors.js";
+import { SearchError, invalid } from "./errors.js";
 import { UPLOAD_PART_BYTES, partsOf } from "./parts.js";
 import { custom, type FileSize, type IndexStorage, type StorageObject, type StorageWriter } from "./storage.js";
 
@@ -40,6 +40,7 @@ export interface R2Upload {
  * @param prefix In front of the index's file names, such as `"notes/"`. Default none.
  */
 export function r2(bucket: R2Bucket, prefix = ""): IndexStorage {
+  if (typeof bucket?.get !== "function") throw invalid("r2: a bucket's binding is needed, such as env.BUCKET");
   return custom(new Bucket(bucket, prefix));
 }
 

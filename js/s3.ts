@@ -1,6 +1,6 @@
 // An S3-compatible endpoint as a storage, behind plain fetch: public buckets as they are, private ones with a
 // function of the caller's that signs requests.
-import { SearchError, type SearchErrorCode } from "./errors.js";
+import { SearchError, invalid, type SearchErrorCode } from "./errors.js";
 import { UPLOAD_PART_BYTES, partsOf } from "./parts.js";
 import { custom, type Awaitable, type FileSize, type IndexStorage, type StorageObject, type StorageWriter } from "./storage.js";
 
@@ -27,6 +27,7 @@ const RETRY_MILLIS = 200;
 
 /** An index in an S3-compatible bucket. Nothing keeps two writers apart: write from one place. */
 export function s3(options: S3Options): IndexStorage {
+  if (!URL.canParse(options?.bucket)) throw invalid("s3: the address of a bucket is needed, such as \"https://host/bucket\"");
   const bucket = new Bucket(options);
   if (!options.writable) return custom(bucket);
   return custom(

@@ -130,12 +130,45 @@ test("the exports map gives each runtime its entry", async () => {
   assert.equal(await resolve([], "rangefind/rangefind.wasm"), "rangefind.wasm");
 });
 
+test("what is forgotten or mistaken is said in words", async () => {
+  const folder = await project("mistakes", {
+    "main.mjs": `
+import { build, init, memory, merge, open, r2, s3 } from "rangefind";
+const index = await open({ storage: memory(), schema: { title: "text" } });
+const calls = {
+  open: () => open(), build: () => build([]), merge: () => merge(memory(), { into: memory() }), init: () => init(),
+  search: () => index.search(), option: () => index.search({ qery: "x" }), sort: () => index.search({ sort: ["title"] }),
+  facet: () => index.search({ facets: ["title"] }), filter: () => index.search({ filter: { title: "x" } }),
+  r2: async () => r2(undefined, "index/"), s3: async () => s3({}),
+};
+const outcomes = {};
+for (const [name, call] of Object.entries(calls)) {
+  outcomes[name] = await call().then(() => "no error", ({ name, code, message }) => [name, code, message].join(" | "));
+}
+console.log(JSON.stringify(outcomes));
+`,
+  });
+  const { stdout } = await execute(process.execPath, ["main.mjs"], { cwd: folder });
+  const outcomes = JSON.parse(stdout);
+  const words = {
+    open: /options/, build: /options/, merge: /array/, init: /options/, search: /query/, option: /`qery`.*`query`/,
+    sort: /sort key/, facet: /keyword/, filter: /keyword/, r2: /env\.BUCKET/, s3: /https:/,
+  };
+  assert.deepEqual(Object.keys(outcomes), Object.keys(words));
+  for (const [name, pattern] of Object.entries(words)) {
+    assert.match(outcomes[name], /^SearchError \| invalid_argument \| /, name);
+    assert.match(outcomes[name], pattern, name);
+    assert.doesNotMatch(outcomes[name], /at line \d+ column/, `${name} names a place nobody sees`);
+  }
+});
+
 test("the tarball holds what is needed and nothing else", async () => {
   const folder = await project("contents");
   const { stdout } = await execute("find", ["node_modules/rangefind", "-type", "f"], { cwd: folder });
   const files = stdout.trim().split("\n").map((path) => path.replace("node_modules/rangefind/", ""));
   const odd = files.filter((path) => !/^(dist\/[\w.-]+\.(js|d\.ts|wasm)|package\.json|README\.md|LICENSE[\w.-]*|CHANGELOG\.md)$/.test(path));
   assert.deepEqual(odd, []);
+  for (const path of ["LICENSE-APACHE", "LICENSE-MIT", "README.md"]) assert.ok(files.includes(path), `${path} is missing`);
   for (const path of files.filter((path) => /\.js$/.test(path))) {
     const text = readFileSync(join(folder, "node_modules/rangefind", path), "utf8");
     assert.doesNotMatch(text, /\beval\(|new Function\(/, `${path} needs unsafe-eval`);

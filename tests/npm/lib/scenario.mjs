@@ -266,7 +266,7 @@ export async function runScenario(rangefind, options) {
       const report = await index.add(docs, { onProgress: (progress) => news.push(progress) });
       equal(report.added, 16, "added");
       equal(report.refused.map(({ row, field, code }) => [row, field, code]),
-        [[3, "year", "wrong_type"], [7, "embedding", "wrong_dims"], [9, undefined, "bad_json"], [11, "embedding", "not_finite"]].map(([row, field, code]) => [row, field ?? null, code]),
+        [[3, "year", "wrong_type"], [7, "embedding", "wrong_dims"], [9, undefined, "not_an_object"], [11, "embedding", "not_finite"]].map(([row, field, code]) => [row, field ?? null, code]),
         "refused");
       equal(report.refused[0].id, "doc-3", "id of a refused document");
       assert(report.refused.every(({ reason }) => reason.length > 0), "a refusal without a reason");
