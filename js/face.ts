@@ -109,7 +109,13 @@ class HostPool {
     if (worker !== undefined && !this.runtime.inWorkers) throw invalid("init: this entry runs in the calling thread");
     this.worker = worker ?? this.worker;
     if (source.module !== undefined || source.bytes !== undefined || source.url !== undefined) {
-      this.module = loadModule(source);
+      const before = this.module;
+      const module = loadModule(source);
+      this.module = module;
+      // What was good before a failure still is.
+      module.catch(() => {
+        if (this.module === module) this.module = before;
+      });
     } else if (worker === undefined) {
       throw invalid("init: one of `module`, `bytes`, `url`, `worker` is needed");
     }

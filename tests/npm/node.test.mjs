@@ -96,6 +96,7 @@ const server = createServer((request, response) => {
   out.url = await code(slim.init({ url: at + "/x.wasm" }));
   out.urlHtml = await code(slim.init({ url: at + "/html" }));
   out.url404 = await code(slim.init({ url: at + "/404" }));
+  out.after = await code(slim.open({ storage: slim.memory() }));
   server.close();
   console.log(JSON.stringify(out));
 });
@@ -109,7 +110,7 @@ const server = createServer((request, response) => {
   assert.match(out.none, /^invalid_argument/);
   assert.match(out.urlHtml, /^invalid_argument .*HTML page/);
   assert.match(out.url404, /^network .*404/);
-  for (const name of ["bytes", "open", "module", "url"]) assert.equal(out[name], "ok", name);
+  for (const name of ["bytes", "open", "module", "url", "after"]) assert.equal(out[name], "ok", name);
 });
 
 test("the exports map gives each runtime its entry", async () => {
