@@ -111,16 +111,21 @@ pub(super) fn describe<S: Storage>(
             bytes: one.segment.reader().toc().file_len,
         })
         .collect();
-    let field_bytes = |field: FieldOrd| {
-        let tocs = snapshot.segments().iter().map(|one| one.segment.reader().toc());
+    let mut field_bytes = vec![0; schema.fields().count()];
+    for section in snapshot.segments().iter().flat_map(|one| &one.segment.reader().toc().sections) {
         // Sections of the whole segment carry the id field's number; stored documents are not its.
-        let own = |kind: crate::segment::SectionKind| field.0 != 0 || kind.is_per_field();
-        tocs.flat_map(|toc| &toc.sections).filter(|s| s.field == field && own(s.kind)).map(|s| s.len).sum()
-    };
+        let FieldOrd(field) = section.field;
+        if field != 0 || section.kind.is_per_field() {
+            // A segment of before the latest field has none of it, never one more.
+            if let Some(bytes) = field_bytes.get_mut(usize::from(field)) {
+                *bytes += section.len;
+            }
+        }
+    }
     let fields = schema.fields().map(|(ord, field)| FieldInfo {
         name: field.name.clone(),
         kind: field.kind.name().to_owned(),
-        bytes: field_bytes(ord),
+        bytes: field_bytes[usize::from(ord.0)],
     });
     let stats = opener.cache.stats();
     IndexInfo {
