@@ -12,10 +12,8 @@
 
 use std::ops::Range;
 
-use super::{
-    ColumnError,
-    wire::{Reader, write_varint},
-};
+use super::{ColumnError, wire::Reader};
+use crate::codec::Write;
 
 /// Terms per block.
 pub const BLOCK_TERMS: u32 = 32;
@@ -55,12 +53,12 @@ impl DictionaryWriter {
             }
             self.block_start = self.pending.len();
             let separator = if ord == 0 { 0 } else { (common + 1).min(term.len()) };
-            write_varint(separator as u64, &mut self.index);
+            self.index.put_vlong(separator as u64);
             self.index.extend_from_slice(&term[..separator]);
         }
         let shared = if is_first { 0 } else { common };
-        write_varint(shared as u64, &mut self.pending);
-        write_varint((term.len() - shared) as u64, &mut self.pending);
+        self.pending.put_vlong(shared as u64);
+        self.pending.put_vlong((term.len() - shared) as u64);
         self.pending.extend_from_slice(&term[shared..]);
         self.last.clear();
         self.last.extend_from_slice(term);
@@ -70,7 +68,7 @@ impl DictionaryWriter {
     fn close_block(&mut self) {
         let len = self.pending.len() - self.block_start;
         if len > 0 {
-            write_varint(len as u64, &mut self.index);
+            self.index.put_vlong(len as u64);
         }
     }
 
@@ -82,7 +80,7 @@ impl DictionaryWriter {
     pub fn finish(mut self, out: &mut Vec<u8>) -> Vec<u8> {
         self.close_block();
         let mut index = Vec::with_capacity(self.index.len() + 6);
-        write_varint(u64::from(self.num_terms), &mut index);
+        index.put_vlong(u64::from(self.num_terms));
         let is_inline = self.is_inline && self.pending.len() <= INLINE_BYTES;
         index.push(u8::from(is_inline));
         index.extend_from_slice(&self.index);

@@ -12,10 +12,8 @@
 
 use std::ops::Range;
 
-use super::{
-    BLOCK_DOCS, ColumnError, ColumnKind, DecodedBlock, DictionaryIndex,
-    wire::{Reader, write_varint},
-};
+use super::{BLOCK_DOCS, ColumnError, ColumnKind, DecodedBlock, DictionaryIndex, wire::Reader};
+use crate::codec::Write;
 
 /// First byte of the metadata.
 const VERSION: u8 = 1;
@@ -51,11 +49,11 @@ pub struct ColumnMeta {
 /// Writes metadata. `dictionary` is the written index of a keyword column.
 pub(super) fn write_meta(kind: ColumnKind, num_docs: u32, blocks: &[BlockMeta], dictionary: &[u8]) -> Vec<u8> {
     let mut out = vec![VERSION, kind.number()];
-    write_varint(u64::from(num_docs), &mut out);
+    out.put_vlong(u64::from(num_docs));
     for block in blocks {
-        write_varint(block.len, &mut out);
-        write_varint(u64::from(block.num_docs_with), &mut out);
-        write_varint(block.num_values, &mut out);
+        out.put_vlong(block.len);
+        out.put_vlong(u64::from(block.num_docs_with));
+        out.put_vlong(block.num_values);
         out.extend_from_slice(&block.min.to_le_bytes());
         out.extend_from_slice(&block.max.to_le_bytes());
     }

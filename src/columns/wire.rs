@@ -3,15 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::ColumnError;
-
-/// Appends `value`, 7 bits a byte, lowest first.
-pub(super) fn write_varint(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
+use crate::codec;
 
 /// Takes numbers off the front of bytes and knows where it is.
 #[derive(Debug, Clone, Copy)]
@@ -49,19 +41,10 @@ impl<'a> Reader<'a> {
     }
 
     pub fn varint(&mut self) -> Option<u64> {
-        let mut value = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.u8()?;
-            let part = u64::from(byte & 0x7f);
-            if shift == 63 && part > 1 {
-                return None;
-            }
-            value |= part << shift;
-            if byte < 0x80 {
-                return Some(value);
-            }
-        }
-        None
+        let mut reader = codec::Reader::new(self.rest);
+        let value = reader.vlong().ok()?;
+        self.rest = reader.rest();
+        Some(value)
     }
 
     pub fn varint_u32(&mut self) -> Option<u32> {

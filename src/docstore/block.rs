@@ -12,7 +12,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::{DocStoreError, MAX_RECORD_BYTES, read_varint, write_varint};
+use super::{DocStoreError, MAX_RECORD_BYTES, read_varint};
+use crate::codec::Write;
 
 const HEADER_BYTES: usize = 8;
 const RAW_FLAG: u32 = 1 << 31;
@@ -32,9 +33,9 @@ pub struct Record<'a> {
 
 /// Appends one record to an uncompressed block.
 pub(super) fn write_record(id_term: &[u8], json: &str, out: &mut Vec<u8>) {
-    write_varint(id_term.len() as u64, out);
+    out.put_vlong(id_term.len() as u64);
     out.extend_from_slice(id_term);
-    write_varint(json.len() as u64, out);
+    out.put_vlong(json.len() as u64);
     out.extend_from_slice(json.as_bytes());
 }
 

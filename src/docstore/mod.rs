@@ -21,6 +21,8 @@ pub use writer::DocStoreWriter;
 
 use thiserror::Error;
 
+use crate::codec::Reader;
+
 /// Uncompressed bytes after which a block is closed: one block is one read, and at 16 KiB LZ4 is near its
 /// best ratio for text while a remote hit still costs only a few KiB.
 pub const BLOCK_BYTES: usize = 16 << 10;
@@ -94,29 +96,10 @@ impl From<DocStoreError> for crate::error::Error {
     }
 }
 
-/// Appends `value`, 7 bits a byte, lowest first.
-fn write_varint(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-/// Takes a number that [`write_varint`] wrote off the front of `bytes`.
+/// Takes a variable-length number off the front of `bytes`.
 fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
-    let mut value = 0u64;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        let part = u64::from(byte & 0x7f);
-        if shift == 63 && part > 1 {
-            return None;
-        }
-        value |= part << shift;
-        if byte < 0x80 {
-            return Some(value);
-        }
-    }
-    None
+    let mut reader = Reader::new(bytes);
+    let value = reader.vlong().ok()?;
+    *bytes = reader.rest();
+    Some(value)
 }

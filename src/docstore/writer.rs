@@ -10,8 +10,8 @@
 use super::{
     BLOCK_BYTES,
     block::{write_block, write_record},
-    write_varint,
 };
+use crate::codec::Write;
 
 /// First byte of the index.
 pub(super) const VERSION: u8 = 1;
@@ -84,11 +84,11 @@ impl DocStoreWriter {
     pub fn finish(mut self, out: &mut Vec<u8>) -> Vec<u8> {
         self.flush(out);
         let mut index = vec![VERSION];
-        write_varint(u64::from(self.num_docs), &mut index);
-        write_varint(self.blocks.len() as u64, &mut index);
+        index.put_vlong(u64::from(self.num_docs));
+        index.put_vlong(self.blocks.len() as u64);
         for &(num_docs, len) in &self.blocks {
-            write_varint(u64::from(num_docs), &mut index);
-            write_varint(len, &mut index);
+            index.put_vlong(u64::from(num_docs));
+            index.put_vlong(len);
         }
         index
     }

@@ -15,6 +15,7 @@
 //! The caller keeps a checksum of the whole.
 
 use crate::{
+    codec::{Reader, Write},
     ids::DocOrd,
     schema::{Metric, VectorOptions},
 };
@@ -24,8 +25,6 @@ use super::{MAX_DIMS, error::VectorFormatError};
 const HEADER_BYTES: usize = 20;
 const MAP_DENSE: u8 = 0;
 const MAP_ASCENDING: u8 = 1;
-/// Bytes of a 32-bit varint at most.
-const MAX_VARINT_BYTES: usize = 5;
 
 /// Whose the vectors are: documents in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,30 +97,10 @@ pub(super) fn write(options: &VectorOptions, owners: &Owners, max_doc: u32, out:
         let mut before = 0;
         for ord in 0..owners.count() {
             let doc = docs(ord);
-            write_varint(doc - before, out);
+            out.put_vint(doc - before);
             before = doc;
         }
     }
-}
-
-fn write_varint(mut value: u32, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-/// Value and bytes used; `None` for an unfinished or overlong one.
-fn read_varint(bytes: &[u8]) -> Option<(u32, usize)> {
-    let mut value = 0u64;
-    for (ix, &byte) in bytes.iter().take(MAX_VARINT_BYTES).enumerate() {
-        value |= u64::from(byte & 0x7F) << (7 * ix);
-        if byte & 0x80 == 0 {
-            return Some((u32::try_from(value).ok()?, ix + 1));
-        }
-    }
-    None
 }
 
 fn read_u32(bytes: &[u8; HEADER_BYTES], offset: usize) -> u32 {
@@ -169,12 +148,11 @@ fn read_ascending(map: &[u8], count: u32, max_doc: u32) -> Result<Owners, Vector
         return Err(length(HEADER_BYTES as u64 + u64::from(count)));
     }
     let mut docs = Vec::with_capacity(count as usize);
-    let (mut at, mut doc) = (0, 0u32);
+    let (mut reader, mut doc) = (Reader::new(map), 0u32);
     for ord in 0..count {
-        let (delta, used) = read_varint(&map[at..]).ok_or(VectorFormatError::DocOrder { ord })?;
-        at += used;
+        let delta = reader.vint().map_err(|_| VectorFormatError::DocOrder { ord })?;
         doc = doc.checked_add(delta).filter(|&doc| doc < max_doc).ok_or(VectorFormatError::DocOrder { ord })?;
         docs.push(doc);
     }
-    if at == map.len() { Ok(Owners::Ascending(docs)) } else { Err(length((HEADER_BYTES + at) as u64)) }
+    if reader.is_empty() { Ok(Owners::Ascending(docs)) } else { Err(length((HEADER_BYTES + reader.offset()) as u64)) }
 }
