@@ -125,12 +125,12 @@ backends! {
     #[cfg(not(target_arch = "wasm32"))]
     Local: super::local::LocalStorage, super::local::LocalFile, super::local::LocalWriter, super::local::LocalLock;
     #[cfg(all(not(target_arch = "wasm32"), feature = "http"))]
-    Http: super::http::native::HttpStorage, super::http::native::HttpFile, super::http::native::NoWriter,
-        super::http::native::NoWriter;
+    Http: super::http::native::HttpStorage, super::http::native::HttpFile, super::http::NoWriter,
+        super::http::NoWriter;
     #[cfg(target_arch = "wasm32")]
     Opfs: super::opfs::OpfsStorage, super::opfs::OpfsFile, super::opfs::OpfsWriter, super::opfs::OpfsLock;
     #[cfg(target_arch = "wasm32")]
-    HttpWeb: super::http_web::HttpWebStorage, super::http_web::HttpWebFile, super::http_web::NoWriter, super::http_web::NoWriter;
+    HttpWeb: super::http_web::HttpWebStorage, super::http_web::HttpWebFile, super::http::NoWriter, super::http::NoWriter;
     #[cfg(target_arch = "wasm32")]
     Js: super::js::JsStorage, super::js::JsFile, super::js::JsWriter, super::js::JsLock;
 }

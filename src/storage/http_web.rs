@@ -13,9 +13,9 @@ use js_sys::{Function, Object};
 use wasm_bindgen::{JsCast, JsValue};
 
 use super::{
-    CommitSlot, File, FileEntry, OpenOptions, ReadProfile, Storage, Writer, glue,
+    CommitSlot, File, FileEntry, OpenOptions, ReadProfile, Storage, glue,
     http::{
-        Backoff, HttpFault, RangeAsked, ResponseHead, RetryPolicy, Validators, range_header,
+        Backoff, HttpFault, NoWriter, RangeAsked, ResponseHead, RetryPolicy, Validators, range_header,
         response::{ContentRange, check_range_body, check_range_head, check_whole_head},
         retry::jitter,
     },
@@ -309,19 +309,6 @@ impl File for HttpWebFile {
 
     fn as_slice(&self) -> Option<&Bytes> {
         None
-    }
-}
-
-/// The writer of a storage that has none: no value of it exists.
-pub enum NoWriter {}
-
-impl Writer for NoWriter {
-    async fn append(&mut self, _bytes: Bytes) -> Result<()> {
-        match *self {}
-    }
-
-    async fn finish(self) -> Result<u64> {
-        match self {}
     }
 }
 

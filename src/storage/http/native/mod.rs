@@ -16,11 +16,11 @@ use futures_channel::oneshot;
 use futures_util::future::try_join_all;
 use pool::Pool;
 
-use super::{RangeAsked, ResponseHead, RetryPolicy, response::ContentRange};
+use super::{NoWriter, RangeAsked, ResponseHead, RetryPolicy, response::ContentRange};
 use crate::{
     error::{Error, ErrorKind, Result},
     storage::{
-        Access, CommitSlot, File, FileEntry, OpenOptions, Purpose, ReadProfile, Storage, Writer,
+        Access, CommitSlot, File, FileEntry, OpenOptions, Purpose, ReadProfile, Storage,
         names::check_name,
         plan::{PlanLimits, ReadPlan, check_ranges},
     },
@@ -220,18 +220,5 @@ impl File for HttpFile {
 
     fn as_slice(&self) -> Option<&Bytes> {
         None
-    }
-}
-
-/// What an HTTP storage would write with; there is none.
-pub enum NoWriter {}
-
-impl Writer for NoWriter {
-    async fn append(&mut self, _bytes: Bytes) -> Result<()> {
-        match *self {}
-    }
-
-    async fn finish(self) -> Result<u64> {
-        match self {}
     }
 }
