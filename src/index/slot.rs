@@ -130,16 +130,21 @@ impl Commit {
     /// # Errors
     /// `io` where the platform gives no randomness.
     pub fn empty() -> Result<Self> {
-        Ok(Self {
+        Ok(Self::before_the_first(SegmentId::random()?.0))
+    }
+
+    /// What an index of that id holds before its first commit.
+    pub(super) fn before_the_first(index_id: [u8; 16]) -> Self {
+        Self {
             generation: 0,
-            index_id: SegmentId::random()?.0,
+            index_id,
             unix_millis: 0,
             next_overlay: 1,
             schema: String::new(),
             base: None,
             segments: Vec::new(),
             dropped: Vec::new(),
-        })
+        }
     }
 
     /// The slot where this generation goes.

@@ -41,16 +41,7 @@ pub async fn check<S: Storage>(opener: &Opener<S>, progress: &dyn OnProgress, ca
             if let Some(error) = &found.own.damaged {
                 walk.report.leftovers.push(format!("interrupted commit: {error}"));
             }
-            let commit = found.own.newest.unwrap_or_else(|| Commit {
-                generation: 0,
-                index_id: [0; 16],
-                unix_millis: 0,
-                next_overlay: 1,
-                schema: String::new(),
-                base: None,
-                segments: Vec::new(),
-                dropped: Vec::new(),
-            });
+            let commit = found.own.newest.unwrap_or_else(|| Commit::before_the_first([0; 16]));
             walk.index(opener, &commit, found.base.as_ref(), found.own.previous.as_ref()).await?;
         }
         Err(error) => walk.problem("commit-a.rf, commit-b.rf", None, None, &error),
