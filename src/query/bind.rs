@@ -2,7 +2,8 @@
 
 use crate::{
     ids::FieldOrd,
-    query::{BooleanQuery, PrefixScoring, Query},
+    query::{BooleanQuery, PatternScoring, Query},
+    terms::TermPattern,
 };
 
 /// The bound tree.
@@ -20,10 +21,10 @@ pub(super) enum Node {
         slop: u32,
         boost: f32,
     },
-    Prefix {
+    Pattern {
         leaf: usize,
         boost: f32,
-        scoring: PrefixScoring,
+        scoring: PatternScoring,
     },
     Boolean {
         must: Vec<Node>,
@@ -52,18 +53,18 @@ pub(super) struct TermLeaf {
     pub positions: bool,
 }
 
-/// A distinct prefix of the query.
+/// A distinct pattern of the query.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct PrefixLeaf {
+pub(super) struct PatternLeaf {
     pub field: FieldOrd,
-    pub prefix: Vec<u8>,
+    pub pattern: TermPattern,
     pub scored: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Binder {
     pub terms: Vec<TermLeaf>,
-    pub prefixes: Vec<PrefixLeaf>,
+    pub patterns: Vec<PatternLeaf>,
 }
 
 impl Binder {
@@ -77,13 +78,13 @@ impl Binder {
         ix
     }
 
-    fn prefix(&mut self, field: FieldOrd, prefix: &[u8], scored: bool) -> usize {
-        let ix = self.prefixes.iter().position(|leaf| leaf.field == field && leaf.prefix == prefix);
+    fn pattern(&mut self, field: FieldOrd, pattern: &TermPattern, scored: bool) -> usize {
+        let ix = self.patterns.iter().position(|leaf| leaf.field == field && leaf.pattern == *pattern);
         let ix = ix.unwrap_or_else(|| {
-            self.prefixes.push(PrefixLeaf { field, prefix: prefix.to_vec(), scored: false });
-            self.prefixes.len() - 1
+            self.patterns.push(PatternLeaf { field, pattern: pattern.clone(), scored: false });
+            self.patterns.len() - 1
         });
-        self.prefixes[ix].scored |= scored;
+        self.patterns[ix].scored |= scored;
         ix
     }
 
@@ -105,9 +106,9 @@ impl Binder {
                     boost,
                 },
             },
-            Query::Prefix { field, prefix, scoring } => {
-                let scored = scored && *scoring == PrefixScoring::Blended;
-                Node::Prefix { leaf: self.prefix(*field, prefix, scored), boost, scoring: *scoring }
+            Query::Pattern { field, pattern, scoring } => {
+                let scored = scored && *scoring == PatternScoring::Blended;
+                Node::Pattern { leaf: self.pattern(*field, pattern, scored), boost, scoring: *scoring }
             }
             Query::Boost(inner, factor) => self.bind(inner, boost * factor, scored),
             Query::Constant(inner, score) => match self.bind(inner, 1.0, false) {
@@ -182,20 +183,20 @@ impl Binder {
 }
 
 impl Node {
-    /// Whether it can match in a segment, given which terms and prefixes are there.
-    pub fn can_match(&self, term: &impl Fn(usize) -> bool, prefix: &impl Fn(usize) -> bool) -> bool {
-        let can = |node: &Node| node.can_match(term, prefix);
+    /// Whether it can match in a segment, given which terms and patterns are there.
+    pub fn can_match(&self, term: &impl Fn(usize) -> bool, pattern: &impl Fn(usize) -> bool) -> bool {
+        let can = |node: &Node| node.can_match(term, pattern);
         match self {
             Self::None => false,
             Self::All(_) | Self::Set(_) => true,
             Self::Term { leaf, .. } => term(*leaf),
             Self::Phrase { leaves, .. } => leaves.iter().all(|(_, leaf)| term(*leaf)),
-            Self::Prefix { leaf, .. } => prefix(*leaf),
+            Self::Pattern { leaf, .. } => pattern(*leaf),
             Self::Boolean { must, should, filter, min_should, .. } => {
                 must.iter().chain(filter).all(can) && should.iter().filter(|node| can(node)).count() >= *min_should
             }
             Self::DisMax { nodes, .. } => nodes.iter().any(can),
-            Self::Constant { node, .. } => node.can_match(term, prefix),
+            Self::Constant { node, .. } => node.can_match(term, pattern),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     platform::Cancel,
     postings::{Damage, END, Postings},
     query::{
-        Plan, PrefixScoring, ScoredDoc, SegmentFilter,
+        PatternScoring, Plan, ScoredDoc, SegmentFilter,
         bind::Node,
         collect::{self, Accept, Groups, Ranking},
         scorer::{
@@ -331,30 +331,30 @@ impl SegmentRun<'_> {
         BitSet::from_words(words, self.max_doc())
     }
 
-    /// Documents with a term that starts with the prefix.
-    fn prefix_set(&self, leaf: usize) -> BitSet {
+    /// Documents with a term of the pattern.
+    fn pattern_set(&self, leaf: usize) -> BitSet {
         let mut set = vec![0u64; (self.max_doc() as usize).div_ceil(64)];
-        self.each_prefix_postings(leaf, |mut postings| {
+        self.each_pattern_postings(leaf, |mut postings| {
             postings.next();
             postings.drain_docs(END, |doc| set[doc as usize / 64] |= 1 << (doc % 64));
         });
         BitSet::from_words(set, self.max_doc())
     }
 
-    fn each_prefix_postings(&self, leaf: usize, mut each: impl FnMut(Postings)) {
-        let field = self.plan.prefixes[leaf].field;
+    fn each_pattern_postings(&self, leaf: usize, mut each: impl FnMut(Postings)) {
+        let field = self.plan.patterns[leaf].field;
         let Some(text) = self.plan.segments[self.segment].fields.get(&field) else { return };
         let options = text.index.options();
-        for term in &self.plan.data[self.segment].prefixes[leaf] {
+        for term in &self.plan.data[self.segment].patterns[leaf] {
             each(Postings::open(options, self.max_doc(), &term.info, term.docs.clone(), None, &self.damage));
         }
     }
 
-    /// Frequencies of all terms of a prefix, summed per document.
-    pub fn prefix_freqs(&self, leaf: usize) -> Vec<(u32, u32)> {
+    /// Frequencies of all terms of a pattern, summed per document.
+    pub fn pattern_freqs(&self, leaf: usize) -> Vec<(u32, u32)> {
         let mut found: Vec<(u32, u32)> = Vec::new();
         let mut terms = 0;
-        self.each_prefix_postings(leaf, |mut postings| {
+        self.each_pattern_postings(leaf, |mut postings| {
             terms += 1;
             while postings.next() != END {
                 found.push((postings.doc(), postings.freq()));
@@ -373,20 +373,20 @@ impl SegmentRun<'_> {
         found
     }
 
-    fn prefix(&self, leaf: usize, boost: f32, scoring: PrefixScoring, scored: bool) -> BoxScorer {
-        let weight = &self.plan.prefix_weights[leaf];
+    fn pattern(&self, leaf: usize, boost: f32, scoring: PatternScoring, scored: bool) -> BoxScorer {
+        let weight = &self.plan.pattern_weights[leaf];
         let flat = match scoring {
-            PrefixScoring::Constant => Some(1.0),
-            PrefixScoring::Blended if !scored => Some(0.0),
-            PrefixScoring::Blended => weight.flat,
+            PatternScoring::Constant => Some(1.0),
+            PatternScoring::Blended if !scored => Some(0.0),
+            PatternScoring::Blended => weight.flat,
         };
         if let Some(score) = flat {
-            return Box::new(SetScorer::new(Arc::new(self.prefix_set(leaf)), score * boost));
+            return Box::new(SetScorer::new(Arc::new(self.pattern_set(leaf)), score * boost));
         }
         let boosted = TermWeight { weight: weight.weight.weight * boost, lengths: weight.weight.lengths.clone() };
-        let norms = self.plan.data[self.segment].norms.get(&self.plan.prefixes[leaf].field).cloned();
+        let norms = self.plan.data[self.segment].norms.get(&self.plan.patterns[leaf].field).cloned();
         let norms = norms.unwrap_or_default();
-        let scores = self.prefix_freqs(leaf).into_iter();
+        let scores = self.pattern_freqs(leaf).into_iter();
         Box::new(ListScorer::new(scores.map(|(doc, freq)| (doc, boosted.score(freq as f32, norms.get(doc)))).collect()))
     }
 
@@ -410,11 +410,11 @@ impl SegmentRun<'_> {
             Node::All(score) => Box::new(AllScorer::new(self.max_doc(), *score)),
             Node::Term { leaf, boost } => Box::new(self.term(*leaf, *boost)?),
             Node::Phrase { leaves, slop, boost } => Box::new(self.phrase(leaves, *slop, *boost)?),
-            Node::Prefix { leaf, boost, scoring } => {
-                if self.plan.data[self.segment].prefixes[*leaf].is_empty() {
+            Node::Pattern { leaf, boost, scoring } => {
+                if self.plan.data[self.segment].patterns[*leaf].is_empty() {
                     return None;
                 }
-                self.prefix(*leaf, *boost, *scoring, scored)
+                self.pattern(*leaf, *boost, *scoring, scored)
             }
             Node::Constant { node, score } => {
                 Box::new(ConstantScorer { inner: self.build(node, false)?, score: *score })

@@ -5,7 +5,7 @@ use crate::{
     ids::{DocOrd, FieldOrd},
     postings::norms,
     query::{
-        Plan, PrefixScoring, SegmentFilter,
+        PatternScoring, Plan, SegmentFilter,
         bind::Node,
         collect::Accept,
         exec::SegmentRun,
@@ -101,7 +101,7 @@ impl Explainer<'_> {
                 let what = format!("{}:\"{}\"", (self.names)(plan.terms[first].field), words.join(" "));
                 Some(self.bm25(what, value, freq, norm, &weight, format!("boost {boost} * sum of idf {idf}")))
             }
-            Node::Prefix { leaf, boost, scoring } => self.explain_prefix(*leaf, *boost, *scoring, tree, doc),
+            Node::Pattern { leaf, boost, scoring } => self.explain_pattern(*leaf, *boost, *scoring, tree, doc),
             Node::Set(_) => self.matches(tree, doc).then(|| node(0.0, "in a filter", Vec::new())),
             Node::Constant { node: inner, score } => {
                 self.matches(inner, doc).then(|| node(*score, "constant score", Vec::new()))
@@ -127,11 +127,11 @@ impl Explainer<'_> {
         }
     }
 
-    fn explain_prefix(
+    fn explain_pattern(
         &self,
         leaf: usize,
         boost: f32,
-        scoring: PrefixScoring,
+        scoring: PatternScoring,
         tree: &Node,
         doc: u32,
     ) -> Option<Explanation> {
@@ -140,14 +140,14 @@ impl Explainer<'_> {
             return None;
         }
         let value = scorer.score();
-        let (prefix, weight) = (&self.run.plan.prefixes[leaf], &self.run.plan.prefix_weights[leaf]);
-        let what = format!("{}:{}*", (self.names)(prefix.field), shown(&prefix.prefix));
-        if scoring == PrefixScoring::Constant || weight.flat.is_some() {
+        let (pattern, weight) = (&self.run.plan.patterns[leaf], &self.run.plan.pattern_weights[leaf]);
+        let what = format!("{}:{}", (self.names)(pattern.field), pattern.pattern);
+        if scoring == PatternScoring::Constant || weight.flat.is_some() {
             return Some(node(value, format!("{what}: one score for all matches"), Vec::new()));
         }
-        let freqs = self.run.prefix_freqs(leaf);
+        let freqs = self.run.pattern_freqs(leaf);
         let freq = freqs.binary_search_by_key(&doc, |entry| entry.0).map_or(0, |ix| freqs[ix].1);
-        let norm = self.run.plan.data[self.run.segment].norms.get(&prefix.field).map_or(1, |norms| norms.get(doc));
+        let norm = self.run.plan.data[self.run.segment].norms.get(&pattern.field).map_or(1, |norms| norms.get(doc));
         let parts = format!("boost {boost} * idf of its most frequent term (in {} documents)", weight.doc_freq);
         let weight = TermWeight { weight: weight.weight.weight * boost, lengths: weight.weight.lengths.clone() };
         Some(self.bm25(what, value, freq as f32, norm, &weight, parts))

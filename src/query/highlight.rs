@@ -5,7 +5,7 @@ use std::{
     ops::Range,
 };
 
-use crate::{analysis::Analyzer, ids::FieldOrd, query::Query};
+use crate::{analysis::Analyzer, ids::FieldOrd, query::Query, terms::TermMatcher};
 
 /// Terms of a phrase, each with its distance from the first.
 type Positions = Vec<(u32, Vec<u8>)>;
@@ -14,7 +14,7 @@ type Positions = Vec<(u32, Vec<u8>)>;
 #[derive(Debug, Clone, Default)]
 pub struct Highlighter {
     terms: HashSet<Vec<u8>>,
-    prefixes: Vec<Vec<u8>>,
+    patterns: Vec<TermMatcher>,
     phrases: Vec<(Positions, u32)>,
 }
 
@@ -30,7 +30,7 @@ impl Highlighter {
             Query::Term { field, term } if *field == wanted => {
                 self.terms.insert(term.clone());
             }
-            Query::Prefix { field, prefix, .. } if *field == wanted => self.prefixes.push(prefix.clone()),
+            Query::Pattern { field, pattern, .. } if *field == wanted => self.patterns.push(TermMatcher::new(pattern)),
             Query::Phrase(phrase) if phrase.field == wanted && !phrase.terms.is_empty() => {
                 self.phrases.push((phrase.terms.clone(), phrase.slop));
             }
@@ -46,7 +46,7 @@ impl Highlighter {
 
     /// Whether no text can be marked.
     pub fn is_empty(&self) -> bool {
-        self.terms.is_empty() && self.prefixes.is_empty() && self.phrases.is_empty()
+        self.terms.is_empty() && self.patterns.is_empty() && self.phrases.is_empty()
     }
 
     /// Byte ranges of `text` that match, ascending, not overlapping; neighbours with nothing between them are one.
@@ -59,9 +59,10 @@ impl Highlighter {
         // Places of the terms that phrases need: position and bytes.
         let mut places: HashMap<&[u8], Vec<(u32, Range<usize>)>> =
             self.phrases.iter().flat_map(|(terms, _)| terms).map(|(_, term)| (term.as_slice(), Vec::new())).collect();
+        let mut patterns = self.patterns.clone();
         analyzer.analyze(text, |token| {
             let (term, range) = (token.term.as_bytes(), token.start as usize..token.end as usize);
-            if self.terms.contains(term) || self.prefixes.iter().any(|prefix| term.starts_with(prefix)) {
+            if self.terms.contains(term) || patterns.iter_mut().any(|pattern| pattern.matches(term)) {
                 found.push(range.clone());
             }
             if let Some(places) = places.get_mut(term) {
@@ -109,7 +110,7 @@ fn mark_phrase(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::{BooleanQuery, PhraseQuery, PrefixScoring};
+    use crate::query::{BooleanQuery, PhraseQuery};
 
     const FIELD: FieldOrd = FieldOrd(1);
 
@@ -128,10 +129,7 @@ mod tests {
             PhraseQuery { field: FIELD, terms: vec![(0, b"rang".to_vec()), (1, b"request".to_vec())], slop: 0 };
         let query = Query::Boolean(BooleanQuery {
             must: vec![Query::Phrase(phrase)],
-            should: vec![
-                term("cach"),
-                Query::Prefix { field: FIELD, prefix: b"wa".to_vec(), scoring: PrefixScoring::Blended },
-            ],
+            should: vec![term("cach"), Query::prefix(FIELD, "wa")],
             must_not: vec![term("java")],
             ..BooleanQuery::default()
         });

@@ -23,7 +23,7 @@
 //! **Column filters** are leaves ([`Query::Filter`]) that name a bit set per segment, which the searcher computes from
 //! columns and hands in with [`SegmentFilter`], like the set of live documents.
 //!
-//! **Highlighting.** [`Query::highlighter`] knows the terms, prefixes and phrases of one field; give it the analyzer
+//! **Highlighting.** [`Query::highlighter`] knows the terms, patterns and phrases of one field; give it the analyzer
 //! and a stored text, and it marks byte ranges.
 
 #![forbid(unsafe_code)]
@@ -32,6 +32,7 @@ mod bind;
 mod bm25;
 mod collect;
 mod exec;
+mod expand;
 mod explain;
 mod highlight;
 mod parse;
@@ -41,11 +42,11 @@ mod scorer;
 mod tree;
 
 pub use bm25::Bm25Params;
-
+pub use expand::MAX_PATTERN_TERMS;
 pub use highlight::Highlighter;
 pub use parse::{ParseField, ParseOptions, Parsed, parse_lucene, parse_plain};
-pub use plan::{FieldText, MAX_PREFIX_TERMS, Plan, ScoredDoc, SegmentFilter, SegmentText, Want};
-pub use tree::{BooleanQuery, PhraseQuery, PrefixScoring, Query};
+pub use plan::{FieldText, Plan, ScoredDoc, SegmentFilter, SegmentText, Want};
+pub use tree::{BooleanQuery, PatternScoring, PhraseQuery, Query};
 
 #[cfg(test)]
 mod tests;

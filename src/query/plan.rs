@@ -12,19 +12,15 @@ use crate::{
     postings::TextStream,
     query::{
         Bm25Params, Query,
-        bind::{Binder, Node, PrefixLeaf, TermLeaf},
+        bind::{Binder, Node, PatternLeaf, TermLeaf},
         bm25::{self, LengthTable},
         scorer::term::{Norms, TermWeight},
     },
-    terms::{FieldTotals, TermCursor, TermIndex, TermInfo, find},
+    terms::{FieldTotals, TermIndex, TermInfo, TermMatcher, find},
 };
 
-/// Terms that a prefix stands for in one segment at most. More are cut, in order, and [`Plan::notes`] says so.
-pub const MAX_PREFIX_TERMS: usize = 16_384;
-/// Postings up to which a prefix is scored document by document.
-const MAX_BLENDED_POSTINGS: u64 = 65_536;
-/// Ranges of postings of a prefix that are this near to each other are read as one.
-const PREFIX_GAP: u64 = 4096;
+/// Ranges of dictionary blocks and of postings of a pattern that are this near to each other are read as one.
+pub(super) const PATTERN_GAP: u64 = 4096;
 
 /// What a plan knows of a segment; made once per snapshot and shared.
 #[derive(Debug, Clone, Default)]
@@ -87,12 +83,12 @@ pub struct ScoredDoc {
 
 /// What requested bytes are for.
 #[derive(Debug, Clone)]
-enum Slot {
+pub(super) enum Slot {
     TermBlock { leaf: usize },
-    PrefixBlocks { leaf: usize },
+    PatternBlocks { leaf: usize },
     Docs { leaf: usize },
     Positions { leaf: usize },
-    PrefixDocs { leaf: usize, start: u64, terms: Range<usize> },
+    PatternDocs { leaf: usize, start: u64, terms: Range<usize> },
     Norms { first_doc: u32 },
     TermNorm { leaf: usize, first_doc: u32 },
 }
@@ -114,9 +110,9 @@ pub(super) struct SegmentTerm {
     pub norms: Option<Norms>,
 }
 
-/// A term that a prefix stands for, in one segment.
+/// A term that a pattern stands for, in one segment.
 #[derive(Debug, Clone)]
-pub(super) struct PrefixTerm {
+pub(super) struct PatternTerm {
     pub term: Vec<u8>,
     pub info: TermInfo,
     pub docs: Bytes,
@@ -126,7 +122,7 @@ pub(super) struct PrefixTerm {
 pub(super) struct SegmentData {
     pub can_match: bool,
     pub terms: Vec<SegmentTerm>,
-    pub prefixes: Vec<Vec<PrefixTerm>>,
+    pub patterns: Vec<Vec<PatternTerm>>,
     pub norms: BTreeMap<FieldOrd, Norms>,
 }
 
@@ -137,9 +133,9 @@ pub(super) struct FieldStats {
     pub lengths: LengthTable,
 }
 
-/// How a prefix scores, the same in all segments.
+/// How a pattern scores, the same in all segments.
 #[derive(Debug, Clone)]
-pub(super) struct PrefixWeight {
+pub(super) struct PatternWeight {
     pub weight: TermWeight,
     pub doc_freq: u64,
     /// Too broad to look at frequencies: every match has this score.
@@ -153,16 +149,18 @@ pub struct Plan {
     pub(super) data: Vec<SegmentData>,
     pub(super) root: Node,
     pub(super) terms: Vec<TermLeaf>,
-    pub(super) prefixes: Vec<PrefixLeaf>,
+    pub(super) patterns: Vec<PatternLeaf>,
     pub(super) fields: BTreeMap<FieldOrd, FieldStats>,
     pub(super) term_weights: Vec<TermWeight>,
     pub(super) term_doc_freqs: Vec<u64>,
-    pub(super) prefix_weights: Vec<PrefixWeight>,
-    params: Bm25Params,
+    pub(super) pattern_weights: Vec<PatternWeight>,
+    pub(super) params: Bm25Params,
+    /// One per pattern.
+    pub(super) matchers: Vec<TermMatcher>,
     state: State,
     wants: Vec<Want>,
     pending: Vec<(usize, usize, Slot)>,
-    notes: Vec<String>,
+    pub(super) notes: Vec<String>,
 }
 
 impl Plan {
@@ -181,13 +179,14 @@ impl Plan {
     pub fn with_params(query: &Query, segments: Vec<Arc<SegmentText>>, params: Bm25Params) -> Result<Self> {
         let mut binder = Binder::default();
         let root = binder.bind(query, 1.0, true);
-        let Binder { terms, prefixes } = binder;
+        let Binder { terms, patterns } = binder;
+        let matchers = patterns.iter().map(|leaf| TermMatcher::new(&leaf.pattern)).collect();
         let data = segments
             .iter()
             .map(|_| SegmentData {
                 can_match: true,
                 terms: vec![SegmentTerm::default(); terms.len()],
-                prefixes: vec![Vec::new(); prefixes.len()],
+                patterns: vec![Vec::new(); patterns.len()],
                 norms: BTreeMap::new(),
             })
             .collect();
@@ -196,12 +195,13 @@ impl Plan {
             data,
             root,
             terms,
-            prefixes,
+            patterns,
             fields: BTreeMap::new(),
             term_weights: Vec::new(),
             term_doc_freqs: Vec::new(),
-            prefix_weights: Vec::new(),
+            pattern_weights: Vec::new(),
             params,
+            matchers,
             state: State::Terms,
             wants: Vec::new(),
             pending: Vec::new(),
@@ -247,7 +247,7 @@ impl Plan {
         self.go_on()
     }
 
-    /// What was cut to stay within bounds (a prefix with too many terms), in words.
+    /// What was cut to stay within bounds (a pattern with too many terms), in words.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -272,7 +272,7 @@ impl Plan {
     }
 
     /// Takes `range` from what is resident, or asks for it.
-    fn request(
+    pub(super) fn request(
         &mut self,
         segment: usize,
         field: FieldOrd,
@@ -318,13 +318,7 @@ impl Plan {
                     self.request(segment, field, TextStream::Terms, range, Slot::TermBlock { leaf })?;
                 }
             }
-            for leaf in 0..self.prefixes.len() {
-                let (field, prefix) = (self.prefixes[leaf].field, &self.prefixes[leaf].prefix);
-                let Some(text) = self.segments[segment].fields.get(&field) else { continue };
-                if let Some(range) = text.index.locate_prefix(prefix) {
-                    self.request(segment, field, TextStream::Terms, range, Slot::PrefixBlocks { leaf })?;
-                }
-            }
+            self.request_pattern_blocks(segment)?;
         }
         Ok(())
     }
@@ -337,32 +331,11 @@ impl Plan {
             Slot::TermBlock { leaf } => {
                 data.terms[leaf].info = find(options, &bytes, &self.terms[leaf].term).map_err(at)?;
             }
-            Slot::PrefixBlocks { leaf } => {
-                let prefix = &self.prefixes[leaf].prefix;
-                let found = &mut data.prefixes[leaf];
-                let mut cursor = TermCursor::new(options, bytes);
-                while cursor.advance().map_err(at)? {
-                    if cursor.term().starts_with(prefix) {
-                        if found.len() == MAX_PREFIX_TERMS {
-                            let shown = String::from_utf8_lossy(prefix).into_owned();
-                            let note =
-                                format!("prefix `{shown}`: only the first {MAX_PREFIX_TERMS} terms were searched");
-                            if !self.notes.contains(&note) {
-                                self.notes.push(note);
-                            }
-                            break;
-                        }
-                        let (term, info) = (cursor.term().to_vec(), *cursor.info());
-                        found.push(PrefixTerm { term, info, docs: Bytes::new() });
-                    } else if cursor.term() > prefix.as_slice() {
-                        break;
-                    }
-                }
-            }
+            Slot::PatternBlocks { leaf } => self.collect_pattern_terms(segment, leaf, bytes).map_err(at)?,
             Slot::Docs { leaf } => data.terms[leaf].docs = bytes,
             Slot::Positions { leaf } => data.terms[leaf].positions = Some(bytes),
-            Slot::PrefixDocs { leaf, start, terms } => {
-                for term in &mut data.prefixes[leaf][terms] {
+            Slot::PatternDocs { leaf, start, terms } => {
+                for term in &mut data.patterns[leaf][terms] {
                     let range = term.info.docs_range();
                     let (from, to) = ((range.start - start) as usize, (range.end - start) as usize);
                     term.docs = bytes.slice(from.min(bytes.len())..to.min(bytes.len()));
@@ -379,7 +352,7 @@ impl Plan {
     /// Computes index-wide statistics and weights, now that all terms are known.
     fn weigh(&mut self) {
         let used: Vec<FieldOrd> =
-            self.terms.iter().map(|leaf| leaf.field).chain(self.prefixes.iter().map(|leaf| leaf.field)).collect();
+            self.terms.iter().map(|leaf| leaf.field).chain(self.patterns.iter().map(|leaf| leaf.field)).collect();
         for field in used {
             if self.fields.contains_key(&field) {
                 continue;
@@ -400,28 +373,14 @@ impl Plan {
             self.term_doc_freqs.push(doc_freq);
             self.term_weights.push(TermWeight { weight, lengths: stats.lengths.clone() });
         }
-        for (ix, leaf) in self.prefixes.iter().enumerate() {
-            let mut doc_freqs = BTreeMap::<&[u8], u64>::new();
-            let mut postings = 0;
-            for term in self.data.iter().flat_map(|data| &data.prefixes[ix]) {
-                *doc_freqs.entry(&term.term).or_default() += u64::from(term.info.doc_freq);
-                postings += u64::from(term.info.doc_freq);
-            }
-            let doc_freq = doc_freqs.into_values().max().unwrap_or(0);
-            let stats = &self.fields[&leaf.field];
-            let weight =
-                TermWeight { weight: bm25::idf(doc_freq, stats.totals.doc_count), lengths: stats.lengths.clone() };
-            let flat =
-                (postings > MAX_BLENDED_POSTINGS).then(|| bm25::score(weight.weight, 1.0 / self.params.k1.max(1e-6)));
-            self.prefix_weights.push(PrefixWeight { weight, doc_freq, flat });
-        }
+        self.weigh_patterns();
     }
 
     fn request_postings(&mut self) -> Result<()> {
         for segment in 0..self.segments.len() {
             let data = &mut self.data[segment];
             data.can_match =
-                self.root.can_match(&|leaf| data.terms[leaf].info.is_some(), &|leaf| !data.prefixes[leaf].is_empty());
+                self.root.can_match(&|leaf| data.terms[leaf].info.is_some(), &|leaf| !data.patterns[leaf].is_empty());
             if !data.can_match {
                 continue;
             }
@@ -439,11 +398,11 @@ impl Plan {
                     whole_norms.push(field);
                 }
             }
-            for leaf in 0..self.prefixes.len() {
-                self.request_prefix(segment, leaf)?;
-                let PrefixLeaf { field, scored, .. } = self.prefixes[leaf];
-                let is_scored = scored && self.prefix_weights[leaf].flat.is_none();
-                if is_scored && !self.data[segment].prefixes[leaf].is_empty() && !whole_norms.contains(&field) {
+            for leaf in 0..self.patterns.len() {
+                self.request_pattern(segment, leaf)?;
+                let PatternLeaf { field, scored, .. } = self.patterns[leaf];
+                let is_scored = scored && self.pattern_weights[leaf].flat.is_none();
+                if is_scored && !self.data[segment].patterns[leaf].is_empty() && !whole_norms.contains(&field) {
                     whole_norms.push(field);
                 }
             }
@@ -467,28 +426,6 @@ impl Plan {
                     self.request(segment, field, TextStream::Norms, range, slot)?;
                 }
             }
-        }
-        Ok(())
-    }
-
-    /// Asks for the documents of the terms of a prefix, neighbours together.
-    fn request_prefix(&mut self, segment: usize, leaf: usize) -> Result<()> {
-        let mut runs: Vec<(Range<u64>, Range<usize>)> = Vec::new();
-        for (ix, term) in self.data[segment].prefixes[leaf].iter().enumerate() {
-            let range = term.info.docs_range();
-            match runs.last_mut() {
-                _ if range.is_empty() => {}
-                Some((bytes, terms)) if range.start >= bytes.end && range.start - bytes.end <= PREFIX_GAP => {
-                    bytes.end = range.end;
-                    terms.end = ix + 1;
-                }
-                _ => runs.push((range, ix..ix + 1)),
-            }
-        }
-        let field = self.prefixes[leaf].field;
-        for (bytes, terms) in runs {
-            let slot = Slot::PrefixDocs { leaf, start: bytes.start, terms };
-            self.request(segment, field, TextStream::Postings, bytes, slot)?;
         }
         Ok(())
     }

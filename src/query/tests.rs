@@ -11,7 +11,7 @@ use crate::{
     ids::{DocOrd, FieldOrd},
     platform::Cancel,
     postings::{Inverter, TextStream, norms},
-    terms::{FieldOptions, TermIndex},
+    terms::{FieldOptions, TermIndex, TermPattern},
 };
 
 const TITLE: FieldOrd = FieldOrd(1);
@@ -171,7 +171,8 @@ impl Slow<'_> {
                 let weight = terms.iter().map(|(_, term)| self.idf(phrase.field, term)).sum();
                 (freq > 0).then(|| self.bm25(phrase.field, weight, freq as f64, words.len()))
             }
-            Query::Prefix { field, prefix, scoring } => {
+            Query::Pattern { field, pattern, scoring } => {
+                let TermPattern::Prefix(prefix) = pattern else { unreachable!("{pattern}") };
                 let prefix = std::str::from_utf8(prefix).unwrap();
                 let mut words: Vec<_> = doc[field].iter().filter(|word| word.starts_with(prefix)).collect();
                 if *field == TAG {
@@ -181,7 +182,7 @@ impl Slow<'_> {
                 if words.is_empty() {
                     return None;
                 }
-                if *scoring == PrefixScoring::Constant {
+                if *scoring == PatternScoring::Constant {
                     return Some(1.0);
                 }
                 // The rarest idf is that of the most frequent term; all words are w0 to w398.
@@ -239,8 +240,9 @@ fn random_query(random: &mut fastrand::Rng, depth: usize) -> Query {
             Query::Phrase(PhraseQuery { field: BODY, terms, slop: 0 })
         }
         4 => {
-            let scoring = if random.bool() { PrefixScoring::Blended } else { PrefixScoring::Constant };
-            Query::Prefix { field: FIELDS[random.usize(0..3)], prefix: word(random).into_bytes(), scoring }
+            let scoring = if random.bool() { PatternScoring::Blended } else { PatternScoring::Constant };
+            let pattern = TermPattern::Prefix(word(random).into_bytes());
+            Query::Pattern { field: FIELDS[random.usize(0..3)], pattern, scoring }
         }
         5 => Query::Filter(random.u32(0..2)),
         6 => Query::Boost(Box::new(random_query(random, depth - 1)), random.f32() * 3.0),

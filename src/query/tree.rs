@@ -1,6 +1,6 @@
 //! The query tree.
 
-use crate::{ids::FieldOrd, query::Highlighter};
+use crate::{ids::FieldOrd, query::Highlighter, terms::TermPattern};
 
 /// What documents to find and how to score them. Nests freely.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,14 +18,14 @@ pub enum Query {
     },
     /// Documents with terms at given places.
     Phrase(PhraseQuery),
-    /// Documents with a term that starts with `prefix`.
-    Prefix {
+    /// Documents with a term that fits a pattern.
+    Pattern {
         /// Where to look.
         field: FieldOrd,
-        /// How terms begin, as they are indexed.
-        prefix: Vec<u8>,
+        /// Which terms, as they are indexed.
+        pattern: TermPattern,
         /// How matches are scored.
-        scoring: PrefixScoring,
+        scoring: PatternScoring,
     },
     /// Conditions on other queries.
     Boolean(BooleanQuery),
@@ -44,10 +44,10 @@ pub enum Query {
     Filter(u32),
 }
 
-/// How the terms of a prefix score.
+/// How the terms of a pattern score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum PrefixScoring {
-    /// As one term: frequencies are summed, the document frequency is that of the most frequent one. Very broad prefixes
+pub enum PatternScoring {
+    /// As one term: frequencies are summed, the document frequency is that of the most frequent one. Very broad patterns
     /// (more than 65,536 postings) score as a term of frequency 1 in a document of average length.
     #[default]
     Blended,
@@ -83,6 +83,11 @@ pub struct BooleanQuery {
 }
 
 impl Query {
+    /// Documents with a term that starts with `prefix`, scored as one term.
+    pub fn prefix(field: FieldOrd, prefix: impl Into<Vec<u8>>) -> Self {
+        Self::Pattern { field, pattern: TermPattern::Prefix(prefix.into()), scoring: PatternScoring::Blended }
+    }
+
     /// What to mark in texts of `field`.
     pub fn highlighter(&self, field: FieldOrd) -> Highlighter {
         Highlighter::new(self, field)

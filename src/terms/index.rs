@@ -17,7 +17,7 @@ use std::ops::Range;
 use crate::{
     codec::{DecodeError, Reader, checksum},
     error::Result,
-    terms::{FieldOptions, FieldTotals},
+    terms::{FieldOptions, FieldTotals, TermMatcher},
 };
 
 pub(super) const TERM_INDEX_VERSION: u16 = 1;
@@ -156,30 +156,46 @@ impl TermIndex {
         self.block_range(self.blocks_up_to(term).checked_sub(1)?)
     }
 
-    /// Range of the blocks that hold all terms starting with `prefix`; `None` if there are certainly none.
-    pub fn locate_prefix(&self, prefix: &[u8]) -> Option<Range<u64>> {
-        if self.num_blocks() == 0 || (prefix > self.last_term.as_slice()) {
-            return None;
+    /// Ranges of the blocks that can hold terms `matcher` accepts, ascending; those at most `gap` bytes apart are one.
+    /// Once they add up to `max_bytes`, the rest is left out. Costs no reading: block keys are in memory.
+    pub fn locate_pattern(&self, matcher: &mut TermMatcher, gap: u64, max_bytes: u64) -> LocatedBlocks {
+        let mut located = LocatedBlocks::default();
+        let (mut block, mut total) = (0, 0);
+        // What comes next is at or above the key of `block`.
+        while block < self.num_blocks() {
+            let Some(term) = matcher.seek(self.key(block)) else { break };
+            if term > self.last_term {
+                break;
+            }
+            block = self.blocks_up_to(&term).saturating_sub(1).max(block);
+            let Some(range) = self.block_range(block) else { break };
+            if total >= max_bytes {
+                located.is_cut = true;
+                break;
+            }
+            match located.ranges.last_mut() {
+                Some(last) if range.start - last.end <= gap => {
+                    total += range.end - last.end;
+                    last.end = range.end;
+                }
+                _ => {
+                    total += range.end - range.start;
+                    located.ranges.push(range);
+                }
+            }
+            block += 1;
         }
-        let first = self.blocks_up_to(prefix).saturating_sub(1);
-        let end = match successor(prefix) {
-            Some(above) => self.blocks_up_to(&above).max(first + 1),
-            None => self.num_blocks(),
-        };
-        // Nothing in front of the first term starts with the prefix unless that term does.
-        if end == 1 && !self.key(0).starts_with(prefix) && prefix < self.key(0) {
-            return None;
-        }
-        Some(*self.offsets.get(first)?..*self.offsets.get(end)?)
+        located
     }
 }
 
-/// The smallest byte string above every string that starts with `prefix`; `None` if there is none.
-fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
-    let keep = prefix.iter().rposition(|&byte| byte != u8::MAX)?;
-    let mut above = prefix[..=keep].to_vec();
-    above[keep] += 1;
-    Some(above)
+/// Blocks of a dictionary that a pattern needs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LocatedBlocks {
+    /// Ranges of `terms`, each of whole blocks, ascending.
+    pub ranges: Vec<Range<u64>>,
+    /// Whether there are more than was asked for.
+    pub is_cut: bool,
 }
 
 /// Bytes that both start with.

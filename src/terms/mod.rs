@@ -23,13 +23,15 @@
 
 #![forbid(unsafe_code)]
 
+mod automaton;
 mod block;
 mod index;
 mod info;
 mod writer;
 
+pub use automaton::{TermMatcher, TermPattern};
 pub use block::{TermCursor, find};
-pub use index::TermIndex;
+pub use index::{LocatedBlocks, TermIndex};
 pub use info::{FieldOptions, FieldTotals, TermInfo};
 pub use writer::{MAX_TERM_BYTES, TermsWriter};
 

@@ -8,7 +8,7 @@
 //! clauses required, whatever stands around them. What is not understood is searched as text or left out, and said so.
 
 use crate::query::{
-    BooleanQuery, PrefixScoring, Query,
+    BooleanQuery, Query,
     parse::{
         ParseField, ParseOptions, Parsed, readable,
         words::{self, Piece},
@@ -272,9 +272,7 @@ impl<'a> Parser<'a> {
         }
         if is_prefix {
             let prefix = |field: &ParseField| {
-                let prefix = field.analyzer.prefix(&text).into_bytes();
-                let query = Query::Prefix { field: field.field, prefix, scoring: PrefixScoring::Blended };
-                words::boosted(query, field.boost)
+                words::boosted(Query::prefix(field.field, field.analyzer.prefix(&text)), field.boost)
             };
             return Some((words::best(self.fields.iter().map(prefix).collect()), false));
         }

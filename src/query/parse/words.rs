@@ -2,7 +2,7 @@
 
 use crate::{
     analysis::OwnedToken,
-    query::{BooleanQuery, PhraseQuery, PrefixScoring, Query, parse::ParseField},
+    query::{BooleanQuery, PhraseQuery, Query, parse::ParseField},
 };
 
 /// `query` with the field's boost.
@@ -44,8 +44,7 @@ pub(super) fn all(mut queries: Vec<Query>) -> Query {
 /// One token in one field. A lone ideograph is the beginning of the bigrams that the index has.
 pub(super) fn term(field: &ParseField, token: &OwnedToken) -> Query {
     let query = if token.is_lone_ideograph {
-        let prefix = token.term.clone().into_bytes();
-        Query::Prefix { field: field.field, prefix, scoring: PrefixScoring::Blended }
+        Query::prefix(field.field, token.term.clone())
     } else {
         Query::Term { field: field.field, term: token.term.clone().into_bytes() }
     };
@@ -153,8 +152,7 @@ pub(super) fn typed(text: &str, field: &ParseField) -> Option<Query> {
     if prefix.is_empty() {
         return None;
     }
-    let mut queries =
-        vec![Query::Prefix { field: field.field, prefix: prefix.into_bytes(), scoring: PrefixScoring::Blended }];
+    let mut queries = vec![Query::prefix(field.field, prefix)];
     for term in field.analyzer.completions(text) {
         queries.push(Query::Term { field: field.field, term: term.into_bytes() });
     }
