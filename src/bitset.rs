@@ -113,6 +113,16 @@ impl BitSet {
         there
     }
 
+    /// Adds the members of word `word_ix`: bit `b` is `64 * word_ix + b`. Bits beyond the length are left out.
+    #[inline]
+    pub fn insert_word(&mut self, word_ix: usize, bits: u64) {
+        let left = (self.len as usize).saturating_sub(word_ix * 64);
+        let bits = if left < 64 { bits & ((1u64 << left) - 1) } else { bits };
+        if let Some(word) = self.words.get_mut(word_ix) {
+            *word |= bits;
+        }
+    }
+
     /// Adds all of `start..end`, clamped to the length.
     pub fn insert_range(&mut self, start: u32, end: u32) {
         let end = end.min(self.len);

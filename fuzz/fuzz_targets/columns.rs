@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use rangefind::{
     bitset::BitSet,
-    columns::{ColumnMeta, FacetCounter, FilterPlan, ValueRanges},
+    columns::{ColumnMatcher, ColumnMeta, FacetCounter, FilterPlan, ValueRanges},
 };
 
 fuzz_target!(|input: (Vec<u8>, Vec<u8>, (u64, u64))| {
@@ -20,13 +20,20 @@ fuzz_target!(|input: (Vec<u8>, Vec<u8>, (u64, u64))| {
     };
     let docs = BitSet::full(column.num_docs());
     let mut counter = FacetCounter::new(&column);
+    let mut matcher = ColumnMatcher::new(column.clone().into(), ValueRanges::new([range]));
     let mut plan = FilterPlan::new(&column, ValueRanges::new([range]));
     for block in 0..column.blocks().len() as u32 {
-        if let Ok(decoded) = column.decode(block, cut(column.block_range(block))) {
+        let bytes = cut(column.block_range(block));
+        if let Ok(decoded) = column.decode(block, bytes) {
             counter.count(&decoded, &docs);
-            plan.apply(&decoded);
         }
+        if let Ok(packed) = column.open_block(block, bytes.to_vec().into()) {
+            plan.apply(&packed);
+        }
+        let _ = matcher.feed(block, bytes.to_vec().into());
     }
+    let set = matcher.to_set();
+    assert!((0..column.num_docs()).all(|doc| matcher.matches(doc).is_none_or(|found| found == set.contains(doc))));
     if let Some(dictionary) = column.dictionary() {
         for block in 0..dictionary.num_blocks() {
             let bytes = dictionary.inline_block(block).unwrap_or_else(|| cut(dictionary.block_range(block)));

@@ -17,12 +17,13 @@
 
 use super::{
     BLOCK_DOCS, BlockMeta, ColumnError,
-    pack::{pack, packed_len, unpack, width_of},
+    pack::{pack, unpack, width_of},
+    packed::BlockLayout,
 };
 
-const HAS_MISSING: u8 = 1;
-const HAS_SEVERAL: u8 = 2;
-const HEADER_BYTES: usize = 4;
+pub(super) const HAS_MISSING: u8 = 1;
+pub(super) const HAS_SEVERAL: u8 = 2;
+pub(super) const HEADER_BYTES: usize = 4;
 
 /// Values of one block under way.
 #[derive(Debug, Clone, Default)]
@@ -93,69 +94,29 @@ impl DecodedBlock {
         bytes: &[u8],
     ) -> Result<Self, ColumnError> {
         let bad = |what| ColumnError::BadBlock { block, what };
-        if bytes.len() as u64 != meta.len {
-            return Err(bad("another length than the metadata says"));
-        }
-        if meta.num_docs_with == 0 {
-            return Ok(Self { first_doc, num_docs, values: Vec::new(), starts: Some(vec![0; num_docs as usize + 1]) });
-        }
-        let Some((&[flags, width, shift, count_width], mut rest)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
-            return Err(bad("shorter than its header"));
-        };
-        if flags & !(HAS_MISSING | HAS_SEVERAL) != 0 || width > 64 || shift > 63 || count_width > 32 {
-            return Err(bad("header cannot be"));
-        }
+        let layout = BlockLayout::parse(block, num_docs, meta, bytes)?;
         let num_values = usize::try_from(meta.num_values).map_err(|_| bad("too many values"))?;
-        let mut presence = None;
-        if flags & HAS_MISSING != 0 {
-            let (bits, after) =
-                rest.split_at_checked((num_docs as usize).div_ceil(8)).ok_or_else(|| bad("presence is cut short"))?;
-            presence = Some(bits);
-            rest = after;
-        }
-        let is_present = |doc: usize| presence.is_none_or(|bits| bits[doc / 8] >> (doc % 8) & 1 == 1);
-        let num_present = (0..num_docs as usize).filter(|&doc| is_present(doc)).count();
-        if num_present != meta.num_docs_with as usize {
-            return Err(bad("presence differs from the metadata"));
-        }
-        let mut counts = None;
-        if flags & HAS_SEVERAL != 0 {
-            counts = Some(unpack(rest, count_width, num_present).ok_or_else(|| bad("counts are cut short"))?);
-            rest = &rest[packed_len(num_present, count_width)..];
-            // Distinct values: no more than the width can tell apart. Bounds what is allocated for them.
-            let most = if width < 32 { (1u64 << width) - 1 } else { u64::from(u32::MAX) };
-            if counts.iter().flatten().any(|&count| count > most) {
-                return Err(bad("more values than its width can tell apart"));
-            }
-        }
-        if rest.len() as u64 != (meta.num_values as u128 * u128::from(width)).div_ceil(8) as u64 {
-            return Err(bad("values of another length"));
-        }
-        // A width of 0 needs no bytes, so the count must not be trusted before it is known to add up.
-        let starts = if presence.is_none() && counts.is_none() {
-            (num_present == num_values).then_some(None)
-        } else {
-            let mut starts = Vec::with_capacity(num_docs as usize + 1);
-            let (mut at, mut nth) = (0u64, 0);
-            for doc in 0..num_docs as usize {
-                starts.push(at as u32);
-                if is_present(doc) {
-                    at += 1 + counts.as_ref().map_or(0, |counts| counts[nth]);
-                    nth += 1;
-                }
-            }
-            starts.push(at as u32);
-            (at == meta.num_values && at <= u64::from(u32::MAX)).then_some(Some(starts))
-        };
-        let starts = starts.ok_or_else(|| bad("counts do not add up"))?;
-        let mut values = unpack(rest, width, num_values).ok_or_else(|| bad("values are cut short"))?;
+        let packed = bytes.get(layout.values_at..).unwrap_or_default();
+        let mut values = unpack(packed, layout.width, num_values).ok_or_else(|| bad("values are cut short"))?;
         for value in &mut values {
-            let shifted = (*value << shift) >> shift == *value;
-            *value = (*value << shift).wrapping_add(meta.min);
+            let shifted = (*value << layout.shift) >> layout.shift == *value;
+            *value = (*value << layout.shift).wrapping_add(meta.min);
             if !shifted || *value < meta.min || *value > meta.max {
                 return Err(bad("a value is out of the block's bounds"));
             }
         }
+        let is_plain = layout.presence_at.is_none() && layout.starts.is_none();
+        let starts = (!is_plain).then(|| {
+            let mut starts: Vec<u32> =
+                (0..num_docs).map(|doc| layout.places(bytes, doc).map_or(u32::MAX, |places| places.start)).collect();
+            starts.push(num_values as u32);
+            // A document without values starts where the next one does.
+            let mut next = num_values as u32;
+            for start in starts.iter_mut().rev() {
+                if *start == u32::MAX { *start = next } else { next = *start }
+            }
+            starts
+        });
         Ok(Self { first_doc, num_docs, values, starts })
     }
 

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{ColumnMeta, DecodedBlock};
+use super::{BlockVerdict, ColumnMeta, PackedBlock};
 use crate::bitset::BitSet;
 
 /// A set of values: disjoint inclusive ranges, ascending. A document matches if one of its values is inside.
@@ -67,12 +67,17 @@ impl ValueRanges {
         }
     }
 
-    fn overlaps(&self, min: u64, max: u64) -> bool {
+    /// The range, if the set is a single one.
+    pub fn as_one(&self) -> Option<(u64, u64)> {
+        if let [range] = self.ranges[..] { Some(range) } else { None }
+    }
+
+    pub(super) fn overlaps(&self, min: u64, max: u64) -> bool {
         let ix = self.ranges.partition_point(|&(_, end)| end < min);
         self.ranges.get(ix).is_some_and(|&(start, _)| start <= max)
     }
 
-    fn covers(&self, min: u64, max: u64) -> bool {
+    pub(super) fn covers(&self, min: u64, max: u64) -> bool {
         let ix = self.ranges.partition_point(|&(_, end)| end < min);
         self.ranges.get(ix).is_some_and(|&(start, end)| start <= min && max <= end)
     }
@@ -90,16 +95,14 @@ impl FilterPlan {
     /// Plans a condition over one column.
     pub fn new(column: &ColumnMeta, ranges: ValueRanges) -> Self {
         let mut plan = Self { ranges, matching: BitSet::new(column.num_docs()), blocks: Vec::new() };
-        for (ix, meta) in column.blocks().iter().enumerate() {
-            let block = ix as u32;
-            let docs = column.block_docs(block);
-            if meta.num_docs_with == 0 || !plan.ranges.overlaps(meta.min, meta.max) {
-                continue;
-            }
-            if plan.ranges.covers(meta.min, meta.max) && meta.num_docs_with == docs.end - docs.start {
-                plan.matching.insert_range(docs.start, docs.end);
-            } else {
-                plan.blocks.push(block);
+        for block in 0..column.blocks().len() as u32 {
+            match column.verdict(block, &plan.ranges) {
+                BlockVerdict::None => {}
+                BlockVerdict::All => {
+                    let docs = column.block_docs(block);
+                    plan.matching.insert_range(docs.start, docs.end);
+                }
+                BlockVerdict::Mixed => plan.blocks.push(block),
             }
         }
         plan
@@ -111,12 +114,8 @@ impl FilterPlan {
     }
 
     /// Adds the matching documents of one block.
-    pub fn apply(&mut self, block: &DecodedBlock) {
-        block.for_each(|doc, values| {
-            if values.iter().any(|&value| self.ranges.contains(value)) {
-                self.matching.insert(doc);
-            }
-        });
+    pub fn apply(&mut self, block: &PackedBlock) {
+        block.matching(&self.ranges, |word, bits| self.matching.insert_word(word, bits));
     }
 
     /// The documents that match, once all blocks were applied.

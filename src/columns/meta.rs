@@ -12,7 +12,9 @@
 
 use std::ops::Range;
 
-use super::{BLOCK_DOCS, ColumnError, ColumnKind, DecodedBlock, DictionaryIndex, wire::Reader};
+use bytes::Bytes;
+
+use super::{BLOCK_DOCS, ColumnError, ColumnKind, DecodedBlock, DictionaryIndex, PackedBlock, wire::Reader};
 use crate::codec::Write;
 
 /// First byte of the metadata.
@@ -179,6 +181,16 @@ impl ColumnMeta {
         let meta = self.blocks.get(block as usize).ok_or(ColumnError::BadBlock { block, what: "does not exist" })?;
         let docs = self.block_docs(block);
         DecodedBlock::parse(block, docs.start, docs.end - docs.start, meta, bytes)
+    }
+
+    /// Opens the bytes of one block for single documents and conditions.
+    ///
+    /// # Errors
+    /// If they are damaged.
+    pub fn open_block(&self, block: u32, bytes: Bytes) -> Result<PackedBlock, ColumnError> {
+        let meta = self.blocks.get(block as usize).ok_or(ColumnError::BadBlock { block, what: "does not exist" })?;
+        let docs = self.block_docs(block);
+        PackedBlock::parse(block, docs.start, docs.end - docs.start, meta, bytes)
     }
 
     /// Bytes of memory held.

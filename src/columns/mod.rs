@@ -8,17 +8,20 @@
 //! the ordinal of a keyword in the segment's sorted [`dictionary`]. Any condition on one field is then a set of
 //! ranges of such numbers ([`ValueRanges`]).
 //!
-//! Writing: [`ColumnBuilder`]. Reading: [`ColumnMeta`] plans and decodes, [`ValueRanges`] filters,
-//! [`FacetCounter`] counts. Merging: [`ColumnMerger`].
+//! Writing: [`ColumnBuilder`]. Reading: [`ColumnMeta`] plans and opens blocks ([`PackedBlock`] for single documents
+//! and conditions, [`DecodedBlock`] for all of them), [`ValueRanges`] and [`FilterPlan`] filter whole segments,
+//! [`ColumnMatcher`] single documents, [`FacetCounter`] counts. Merging: [`ColumnMerger`].
 
 mod block;
 mod builder;
 pub mod dictionary;
 mod facet;
 mod filter;
+mod matcher;
 mod merge;
 mod meta;
 mod pack;
+mod packed;
 #[cfg(test)]
 mod tests;
 pub mod value;
@@ -29,8 +32,10 @@ pub use builder::ColumnBuilder;
 pub use dictionary::{DictionaryBlock, DictionaryIndex};
 pub use facet::FacetCounter;
 pub use filter::{FilterPlan, ValueRanges};
+pub use matcher::{BlockVerdict, ColumnMatcher};
 pub use merge::ColumnMerger;
 pub use meta::{BlockMeta, ColumnMeta};
+pub use packed::PackedBlock;
 pub use value::ColumnKind;
 
 use thiserror::Error;

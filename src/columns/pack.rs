@@ -54,10 +54,25 @@ pub(super) fn unpack(bytes: &[u8], width: u8, count: usize) -> Option<Vec<u64>> 
     Some(values)
 }
 
+/// Number `ix` of those packed in `bytes`; bits beyond the end are zero. `width` is at most 64.
+#[inline]
+pub(super) fn packed_at(bytes: &[u8], width: u8, ix: usize) -> u64 {
+    if width == 0 {
+        return 0;
+    }
+    let bit = ix * usize::from(width);
+    let (byte, shift) = (bit / 8, bit % 8);
+    let value = match bytes.get(byte..byte + 8).and_then(|word| word.first_chunk()) {
+        Some(word) if shift + usize::from(width) <= 64 => u64::from_le_bytes(*word) >> shift,
+        _ => slow(bytes, byte, shift),
+    };
+    value & (u64::MAX >> (64 - width))
+}
+
 /// Up to 64 bits from bit `shift` of byte `byte` on, zero beyond the end.
 fn slow(bytes: &[u8], byte: usize, shift: usize) -> u64 {
     let mut wide = 0u128;
-    for (ix, &part) in bytes[byte..].iter().take(9).enumerate() {
+    for (ix, &part) in bytes.get(byte..).unwrap_or_default().iter().take(9).enumerate() {
         wide |= u128::from(part) << (8 * ix);
     }
     (wide >> shift) as u64
@@ -77,6 +92,7 @@ mod tests {
                 let mut bytes = Vec::new();
                 pack(values.iter().copied(), width, &mut bytes);
                 assert_eq!(bytes.len(), packed_len(count, width));
+                assert!(values.iter().enumerate().all(|(ix, &value)| packed_at(&bytes, width, ix) == value));
                 assert_eq!(unpack(&bytes, width, count), Some(values), "width {width}, count {count}");
                 if !bytes.is_empty() {
                     assert_eq!(unpack(&bytes[1..], width, count), None);

@@ -90,6 +90,15 @@ fn block(meta: &ColumnMeta, data: &[u8], block: u32) -> DecodedBlock {
     meta.decode(block, &data[range.start as usize..range.end as usize]).expect("just written")
 }
 
+fn bytes_of(meta: &ColumnMeta, data: &[u8], block: u32) -> Bytes {
+    let range = meta.block_range(block);
+    Bytes::copy_from_slice(&data[range.start as usize..range.end as usize])
+}
+
+fn packed(meta: &ColumnMeta, data: &[u8], block: u32) -> PackedBlock {
+    meta.open_block(block, bytes_of(meta, data, block)).expect("just written")
+}
+
 fn read(meta: &ColumnMeta, data: &[u8]) -> Plain {
     let terms = terms(meta, data);
     let text = |value: u64| match meta.kind() {
@@ -153,9 +162,18 @@ fn filters_agree_with_looking_at_every_value() {
                 .collect();
             let mut plan = FilterPlan::new(&meta, ValueRanges::new(ranges.iter().copied()));
             for number in plan.blocks().to_vec() {
-                plan.apply(&block(&meta, &data, number));
+                plan.apply(&packed(&meta, &data, number));
             }
             let found = plan.finish();
+            let mut matcher = ColumnMatcher::new(meta.clone(), ValueRanges::new(ranges.iter().copied()));
+            assert!(matcher.max_count() >= u64::from(found.count()), "seed {seed}");
+            for number in matcher.wanted() {
+                assert!(matcher.matches(number * BLOCK_DOCS).is_none(), "seed {seed}");
+                matcher.feed(number, bytes_of(&meta, &data, number)).expect("just written");
+            }
+            let by_doc = (0..num_docs as u32 + 70).filter(|&doc| matcher.matches(doc).expect("all was fed"));
+            assert!(by_doc.eq(found.iter()), "seed {seed}, {kind:?}, {ranges:?}");
+            assert!(matcher.to_set() == found && matcher.max_count() == u64::from(found.count()), "seed {seed}");
             let mut expected = BitSet::new(num_docs as u32);
             for number in 0..meta.blocks().len() as u32 {
                 block(&meta, &data, number).for_each(|doc, values| {
@@ -165,6 +183,27 @@ fn filters_agree_with_looking_at_every_value() {
                 });
             }
             assert!(found == expected, "seed {seed}, {kind:?}, {ranges:?}");
+        }
+    }
+}
+
+#[test]
+fn single_documents_agree_with_decoding_all() {
+    let seed = fastrand::u64(..);
+    let mut rng = fastrand::Rng::with_seed(seed);
+    for kind in KINDS {
+        for num_docs in [1, 63, 64, 65, 300, 4096, 5000] {
+            let (data, meta) = write(kind, &random_values(&mut rng, kind, num_docs));
+            for number in 0..meta.blocks().len() as u32 {
+                let (decoded, packed) = (block(&meta, &data, number), packed(&meta, &data, number));
+                let docs = meta.block_docs(number);
+                for doc in docs.start.saturating_sub(1)..docs.end + 2 {
+                    let expected = decoded.values_of(doc);
+                    assert!(packed.values(doc).eq(expected.iter().copied()), "seed {seed}, {kind:?}, {doc}");
+                    assert_eq!(packed.first(doc), expected.first().copied(), "seed {seed}");
+                    assert_eq!(packed.last(doc), expected.last().copied(), "seed {seed}");
+                }
+            }
         }
     }
 }
@@ -370,7 +409,13 @@ fn damaged_bytes_never_panic() {
             let mut counter = FacetCounter::new(&meta);
             let docs = BitSet::full(meta.num_docs());
             for block in 0..meta.blocks().len() as u32 {
-                if let Ok(decoded) = meta.decode(block, get(meta.block_range(block))) {
+                let bytes = get(meta.block_range(block));
+                if let Ok(packed) = meta.open_block(block, Bytes::copy_from_slice(bytes)) {
+                    let range = ValueRanges::new([(rng.u64(..), u64::MAX)]);
+                    let found = (0..300).filter(|&doc| packed.matches(doc, &range)).count();
+                    assert_eq!(packed.count(&range) as usize, found, "seed {seed}, {kind:?}");
+                }
+                if let Ok(decoded) = meta.decode(block, bytes) {
                     decoded.for_each(|doc, _| assert!(doc < meta.num_docs()));
                     counter.count(&decoded, &docs);
                 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     bitset::BitSet,
-    columns::{ColumnMeta, DecodedBlock, DictionaryBlock, FilterPlan},
+    columns::{ColumnMeta, DecodedBlock, DictionaryBlock, FilterPlan, PackedBlock},
     error::{Error, Result},
     ids::{DocOrd, FieldOrd},
     index::SnapshotSegment,
@@ -50,6 +50,12 @@ impl SegmentColumns {
             self.bytes.insert(key, fetched.get(slot)?.clone());
         }
         Ok(())
+    }
+
+    /// Opens one block that was read.
+    pub fn open(&self, field: FieldOrd, column: &ColumnMeta, block: u32) -> Result<PackedBlock> {
+        let bytes = self.bytes.get(&(field, block)).cloned().unwrap_or_default();
+        column.open_block(block, bytes).map_err(|error| Error::from(error).at(format!("field {}", field.0)))
     }
 
     /// Decodes one block that was read.
@@ -169,7 +175,7 @@ impl SegmentFilterWork {
                 LeafWork::Lookup { .. } => BitSet::new(max_doc),
                 LeafWork::Scan { field, column, mut plan } => {
                     for block in plan.blocks().to_vec() {
-                        plan.apply(&columns.decode(field, &column, block)?);
+                        plan.apply(&columns.open(field, &column, block)?);
                         pace.step().await?;
                     }
                     let mut set = plan.finish();
