@@ -8,7 +8,9 @@ import { loadModule, type ModuleSource } from "./module.js";
 import type { MergeSettings, OpenSettings } from "./protocol.js";
 import { toWireSchema } from "./schema.js";
 import type { IndexStorage } from "./storage.js";
-import type { BuildReport, Bytes, CallOptions, DocSource, MergeReport, Schema, WorkOptions } from "./types.js";
+import type {
+  BuildReport, Bytes, CallOptions, DocSource, MergeReport, PostingsCodec, Schema, WorkOptions,
+} from "./types.js";
 
 /** What a runtime offers. */
 export interface Runtime {
@@ -37,6 +39,8 @@ export interface OpenOptions extends CallOptions {
   base?: IndexStorage;
   /** Fields of a new index. Without it they are inferred from the first batch. For an existing index it must be equal. */
   schema?: Schema;
+  /** How new segments encode postings, merged ones too. Default: as the index has it; `"fast"` for a new one. */
+  codec?: PostingsCodec;
   /** Default `"readOnly"` over HTTP, else `"openOrCreate"`. */
   mode?: "create" | "openOrCreate" | "open" | "readOnly";
   /** Documents are buffered up to this, then written as a segment. Default 64 MiB; 16 MiB in Cloudflare Workers. */
@@ -61,6 +65,8 @@ export interface BuildOptions extends WorkOptions {
   storage: IndexStorage;
   /** Fields; inferred from the first batch without it. */
   schema?: Schema;
+  /** How postings are encoded. Default `"fast"`. */
+  codec?: PostingsCodec;
   /** Budget of the document buffer and of the final merge. Default 64 MiB. */
   memory?: Bytes;
   /** Merge to at most this many segments at the end. Default 1. */
@@ -75,6 +81,8 @@ export interface MergeStoragesOptions extends WorkOptions {
   maxSegments?: number;
   /** Budget of the merge's buffers. Default 64 MiB. */
   memory?: Bytes;
+  /** How postings are encoded. Default: as the first source has it. */
+  codec?: PostingsCodec;
 }
 
 /** The functions of the package: index.d.ts says what they do. */
@@ -247,18 +255,21 @@ function openSettings(pool: HostPool, options: OpenOptions): OpenSettings {
   if (memoryBytes !== undefined) settings.memoryBytes = memoryBytes;
   if (cacheBytes !== undefined) settings.cacheBytes = cacheBytes;
   if (gpuBytes !== undefined) settings.gpuBytes = gpuBytes;
-  for (const name of ["writerWaitMillis", "releaseAfterCommit", "autoMerge", "graceMillis"] as const) {
+  for (const name of ["codec", "writerWaitMillis", "releaseAfterCommit", "autoMerge", "graceMillis"] as const) {
     if (options[name] !== undefined) Object.assign(settings, { [name]: options[name] });
   }
   return settings;
 }
 
-function mergeSettings(pool: HostPool, options: { memory?: Bytes; maxSegments?: number; schema?: Schema }): MergeSettings {
+type MergeInput = { memory?: Bytes; maxSegments?: number; schema?: Schema; codec?: PostingsCodec };
+
+function mergeSettings(pool: HostPool, options: MergeInput): MergeSettings {
   const settings: MergeSettings = {};
   const memoryBytes = parseBytes("memory", options.memory) ?? pool.runtime.memoryBytes;
   if (memoryBytes !== undefined) settings.memoryBytes = memoryBytes;
   if (options.maxSegments !== undefined) settings.maxSegments = options.maxSegments;
   if (options.schema !== undefined) settings.schema = toWireSchema(options.schema);
+  if (options.codec !== undefined) settings.codec = options.codec;
   return settings;
 }
 

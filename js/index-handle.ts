@@ -6,7 +6,7 @@ import type { Host, HostCall } from "./host.js";
 import { fromWireSchema, type WireField } from "./schema.js";
 import type { Answer, Args, Handle, MergeSettings, Op } from "./protocol.js";
 import type {
-  AddReport, Bytes, CallOptions, CheckReport, CommitInfo, DocId, DocSource, IndexInfo, MergeReport, Schema,
+  AddReport, Bytes, CallOptions, CheckReport, CommitInfo, DocId, DocSource, IndexInfo, MergeReport, PostingsCodec, Schema,
   SearchOptions, SearchResponse, WorkOptions,
 } from "./types.js";
 
@@ -16,6 +16,8 @@ export interface MergeOptions extends WorkOptions {
   maxSegments?: number | null;
   /** Budget of the merge's buffers. Default 64 MiB. */
   memory?: Bytes;
+  /** The index's codec of postings from now on; segments of another one are encoded again. */
+  codec?: PostingsCodec;
 }
 
 /** An index opened in an engine. */
@@ -191,11 +193,12 @@ export class SearchIndex {
    * @throws {SearchError} `aborted`, `over_budget`, `quota`, `corrupt`, `locked`, `read_only`.
    */
   async merge(options: MergeOptions = {}): Promise<MergeReport> {
-    const { maxSegments, memory, onProgress, signal } = options;
+    const { maxSegments, memory, codec, onProgress, signal } = options;
     const settings: MergeSettings = {};
     const memoryBytes = parseBytes("memory", memory);
     if (maxSegments !== undefined) settings.maxSegments = maxSegments;
     if (memoryBytes !== undefined) settings.memoryBytes = memoryBytes;
+    if (codec !== undefined) settings.codec = codec;
     throwIfAborted(signal);
     const writer = await this.#seatOfWriter();
     try {

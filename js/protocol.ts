@@ -1,6 +1,7 @@
 // What the face asks of an engine, whether that is in this thread or in a worker.
 import type { WireBatch } from "./batches.js";
 import type { HttpOptions } from "./storage.js";
+import type { PostingsCodec } from "./types.js";
 
 /** A storage as an engine is told of it. Memory and objects are known by number within one engine. */
 export type StorageSpec =
@@ -13,6 +14,7 @@ export type StorageSpec =
 export interface OpenSettings {
   mode?: "create" | "openOrCreate" | "open" | "readOnly";
   schema?: unknown;
+  codec?: PostingsCodec;
   memoryBytes?: number;
   cacheBytes?: number;
   gpuBytes?: number;
@@ -27,6 +29,7 @@ export interface MergeSettings {
   maxSegments?: number | null;
   memoryBytes?: number;
   schema?: unknown;
+  codec?: PostingsCodec;
 }
 
 /** Number of an open index or build within one engine. */

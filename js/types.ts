@@ -371,6 +371,9 @@ export interface CheckReport {
   leftovers: string[];
 }
 
+/** How postings are encoded: `"fast"` is quicker to search, `"compact"` a few percent smaller. */
+export type PostingsCodec = "fast" | "compact";
+
 /** State of an index. */
 export interface IndexInfo {
   /** Where it is. */
@@ -393,6 +396,8 @@ export interface IndexInfo {
   pinnedBytes: number;
   /** Whether writes are refused. */
   readOnly: boolean;
+  /** How new segments encode postings. */
+  codec: PostingsCodec;
   /** The schema in its long form; null while unknown. */
   schema: Schema | null;
   /** The fields, the id field first. */
@@ -415,4 +420,6 @@ export interface SegmentInfo {
   numDeleted: number;
   /** Length of the segment file. */
   bytes: number;
+  /** How its postings are encoded. */
+  codec: PostingsCodec;
 }

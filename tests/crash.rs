@@ -64,7 +64,13 @@ async fn work(storage: &FaultyStorage, story: &mut Story) -> Result<(), Error> {
     index.delete(&[DocId::from(0), DocId::from(6)]).await?;
     index.commit().await?;
     story.committed = story.attempted.clone();
-    index.merge(MergeOptions { max_segments: Some(1), memory_bytes: 8 << 20 }, &no_progress, &Cancel::new()).await?;
+    index
+        .merge(
+            MergeOptions { max_segments: Some(1), memory_bytes: 8 << 20, ..MergeOptions::default() },
+            &no_progress,
+            &Cancel::new(),
+        )
+        .await?;
     let batch = add(story, 30..33, "fourth");
     index.add(batch).await?;
     index.commit().await?;

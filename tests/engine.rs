@@ -374,7 +374,7 @@ fn files_of_a_snapshot_in_use_stay_whatever_the_grace() {
         }
         index.close().await.unwrap();
         let opener = Opener { own: storage.clone(), base: None, cache: BlockCache::new(0) };
-        let hasty = WriterOptions { memory_bytes: 1 << 20, grace_millis: 0, wait_millis: 0 };
+        let hasty = WriterOptions { memory_bytes: 1 << 20, grace_millis: 0, wait_millis: 0, codec: None };
         let mut writer = IndexWriter::acquire(opener, hasty, None, None).await.unwrap();
         let held = writer.snapshot().clone();
         let ids: Vec<DocId> = (0..2).map(DocId::from).collect();

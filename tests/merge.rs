@@ -184,11 +184,12 @@ fn a_budget_makes_rounds_and_one_that_cannot_be_met_is_refused() {
     block_on(async {
         let storage = MemoryStorage::new();
         let index = sample(storage.clone(), 12).await;
-        let tiny = MergeOptions { max_segments: Some(1), memory_bytes: 1 << 20 };
+        let tiny = MergeOptions { max_segments: Some(1), memory_bytes: 1 << 20, ..MergeOptions::default() };
         let refused = index.merge(tiny, &no_progress, &Cancel::new()).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::OverBudget, "{refused}");
         assert_eq!(index.info().unwrap().segments.len(), 12);
-        let small = MergeOptions { max_segments: Some(1), memory_bytes: (1 << 20) + (600 << 10) };
+        let small =
+            MergeOptions { max_segments: Some(1), memory_bytes: (1 << 20) + (600 << 10), ..MergeOptions::default() };
         let phases = std::sync::Mutex::new(std::collections::HashSet::new());
         let progress = |progress: Progress| {
             assert!(progress.done <= progress.total, "{progress:?}");

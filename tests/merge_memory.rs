@@ -82,7 +82,7 @@ fn the_peak_of_a_merge_follows_its_budget() {
         assert!(bytes > 5 * BUDGET, "{bytes} bytes of index say nothing about a budget of {BUDGET}");
         let before = IN_USE.load(Ordering::Relaxed);
         PEAK.store(before, Ordering::Relaxed);
-        let merge = MergeOptions { max_segments: Some(1), memory_bytes: BUDGET };
+        let merge = MergeOptions { max_segments: Some(1), memory_bytes: BUDGET, ..MergeOptions::default() };
         let report = index.merge(merge, &no_progress, &Cancel::new()).await.unwrap();
         let peak = (PEAK.load(Ordering::Relaxed) - before) as u64;
         println!("index {bytes} bytes, budget {BUDGET}, peak {peak}, accounted {}", report.peak_memory_bytes);

@@ -4,6 +4,7 @@
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use rangefind::{
+    codec::PostingsCodec,
     postings::{Damage, END, Postings},
     terms::{FieldOptions, TermInfo},
 };
@@ -12,7 +13,8 @@ const MAX_DOC: u32 = 5_000;
 
 fuzz_target!(|data: &[u8]| {
     let Some((head, bytes)) = data.split_first_chunk::<8>() else { return };
-    let options = [FieldOptions::TEXT, FieldOptions::KEYWORD][usize::from(head[0] & 1)];
+    let codec = PostingsCodec::ALL[usize::from(head[0] >> 1 & 1)];
+    let options = [FieldOptions::TEXT, FieldOptions::KEYWORD][usize::from(head[0] & 1)].with_codec(codec);
     let doc_freq = u32::from(u16::from_le_bytes([head[1], head[2]])) + 2;
     let skip_len = usize::from(u16::from_le_bytes([head[3], head[4]])).min(bytes.len());
     let docs_end = (skip_len + usize::from(u16::from_le_bytes([head[5], head[6]]))).min(bytes.len());

@@ -23,6 +23,7 @@
 //! | 128 integers of equal width in four lanes (FOR) | [`bitpack`] |
 //! | the same with up to 7 exceptions (PFOR) | [`pfor`] |
 //! | CRC32C | [`checksum`] |
+//! | names of the codecs of postings | [`PostingsCodec`] |
 
 #![forbid(unsafe_code)]
 
@@ -30,10 +31,12 @@ pub mod bitpack;
 pub mod checksum;
 mod error;
 pub mod group_varint;
+mod kind;
 pub mod pfor;
 mod read;
 mod write;
 
 pub use error::DecodeError;
+pub use kind::PostingsCodec;
 pub use read::Reader;
 pub use write::Write;

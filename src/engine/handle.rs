@@ -112,6 +112,7 @@ impl<S: Storage> Inner<S> {
                 memory_bytes: self.options.memory_bytes,
                 grace_millis: self.options.grace_millis,
                 wait_millis: self.options.writer_wait_millis,
+                codec: self.options.codec,
             };
             let current = Arc::clone(&self.snapshot());
             let schema = self.options.schema.as_ref();

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    codec::PostingsCodec,
     ids::FieldOrd,
     index::{Opener, SegmentHome, StorageSnapshot},
     storage::{IoCounts, Storage},
@@ -34,6 +35,8 @@ pub struct IndexInfo {
     pub pinned_bytes: u64,
     /// Whether writes are refused.
     pub read_only: bool,
+    /// How new segments encode postings.
+    pub codec: PostingsCodec,
     /// The schema in the JSON shape of [`crate::schema`]; null while unknown.
     pub schema: Value,
     /// The fields, the id field first.
@@ -70,6 +73,8 @@ pub struct SegmentInfo {
     pub num_deleted: u32,
     /// Length of the segment file.
     pub bytes: u64,
+    /// How its postings are encoded.
+    pub codec: PostingsCodec,
 }
 
 /// Use of the block cache since the index was opened.
@@ -109,6 +114,7 @@ pub(super) fn describe<S: Storage>(
             num_docs: one.num_docs,
             num_deleted: one.segment.max_doc() - one.num_docs,
             bytes: one.segment.reader().toc().file_len,
+            codec: one.segment.reader().toc().postings_codec(),
         })
         .collect();
     let mut field_bytes = vec![0; schema.fields().count()];
@@ -139,6 +145,7 @@ pub(super) fn describe<S: Storage>(
         bytes: segments.iter().map(|segment| segment.bytes).sum(),
         pinned_bytes: snapshot.segments().iter().map(|one| one.segment.reader().pinned_bytes()).sum(),
         read_only,
+        codec: snapshot.commit().codec,
         schema: if is_known { schema.to_json() } else { Value::Null },
         fields: fields.collect(),
         segments,

@@ -36,6 +36,9 @@ impl<S: Storage> Index<S> {
         let started = now_millis();
         let _turn = self.0.merge_turn.lock().await;
         cancel.check()?;
+        if let Some(codec) = options.codec {
+            self.0.writer().await?.get().set_codec(codec);
+        }
         self.commit_only().await?;
         let mut goal = match options.max_segments {
             Some(count) => {
@@ -78,7 +81,7 @@ impl<S: Storage> Index<S> {
         let task = writer.get().begin_merge(&picked)?;
         drop(writer);
         let sources = task.open_sources().await?;
-        let limits = MergeLimits { memory_bytes };
+        let limits = MergeLimits { memory_bytes, codec: task.codec };
         let own = &self.0.opener.own;
         let merged = merge_segments(own, task.id, &task.schema, sources, limits, progress, cancel).await?;
         let (num_sources, dropped, total) = (task.num_sources(), task.dropped_docs(), merged.toc.file_len);

@@ -76,6 +76,7 @@ pub async fn build<S: Storage>(
     let open = OpenOptions {
         mode: OpenMode::Create,
         schema: options.schema,
+        codec: Some(options.codec),
         memory_bytes: options.memory_bytes,
         auto_merge: false,
         grace_millis: 0,
@@ -114,7 +115,10 @@ async fn fill<S: Storage>(
     let commit = index.commit().await?;
     progress.report(Progress { phase: Phase::Flush, done: buffered, total: buffered });
     let num_segments = match max_segments {
-        Some(_) => index.merge(MergeOptions { max_segments, memory_bytes }, progress, cancel).await?.num_segments,
+        Some(_) => {
+            let merge = MergeOptions { max_segments, memory_bytes, codec: None };
+            index.merge(merge, progress, cancel).await?.num_segments
+        }
         None => commit.num_segments,
     };
     Ok((refused, commit.num_docs, num_segments, index.info()?.bytes))
@@ -147,9 +151,12 @@ pub async fn merge<S: Storage>(
         let (one, other) = (sources[0].label(), sources[ix].label());
         return Err(Error::invalid(format!("the schemas of {one} and {other} differ")));
     }
+    let codec = options.codec.unwrap_or(first.commit().codec);
+    let options = MergeOptions { codec: Some(codec), ..options };
     let open = OpenOptions {
         mode: OpenMode::Create,
         schema: Some(Schema::clone(&schema)),
+        codec: Some(codec),
         memory_bytes: options.memory_bytes,
         auto_merge: false,
         grace_millis: 0,
@@ -185,7 +192,7 @@ async fn merge_into<S: Storage>(
     let inputs = distinct_inputs(storages, snapshots, cancel).await?;
     let schema = snapshots.first().map(|snapshot| Arc::clone(snapshot.schema())).unwrap_or_default();
     let mut report = MergeReport::default();
-    let limits = MergeLimits { memory_bytes: options.memory_bytes };
+    let limits = MergeLimits { memory_bytes: options.memory_bytes, codec: options.codec.unwrap_or_default() };
     let mut rest = inputs.as_slice();
     while !rest.is_empty() {
         // As many as fit the budget together; at least one, which is refused if it does not fit alone.

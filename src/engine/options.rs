@@ -1,6 +1,6 @@
 //! Options and their defaults.
 
-use crate::{gpu::GpuOptions, schema::Schema};
+use crate::{codec::PostingsCodec, gpu::GpuOptions, schema::Schema};
 
 /// What to do if the index is there already, or is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,6 +24,9 @@ pub struct OpenOptions<S> {
     /// Fields of a new index. Without it they are inferred from the first batch. Given for an existing
     /// index it must be equal to the recorded one, or `invalid_argument`.
     pub schema: Option<Schema>,
+    /// How new segments encode postings, merged ones too, from the next commit on. Default: as the index has it;
+    /// [`PostingsCodec::Fast`] for a new one.
+    pub codec: Option<PostingsCodec>,
     /// Documents are buffered up to this many bytes, then written as a segment. Default 64 MiB.
     pub memory_bytes: u64,
     /// Budget of the block cache. Default 64 MiB.
@@ -52,6 +55,7 @@ impl<S> Default for OpenOptions<S> {
         Self {
             mode: OpenMode::default(),
             schema: None,
+            codec: None,
             memory_bytes: DEFAULT_MEMORY_BYTES,
             cache_bytes: DEFAULT_MEMORY_BYTES,
             gpu_bytes: GpuOptions::default().budget_bytes,
@@ -72,11 +76,14 @@ pub struct MergeOptions {
     pub max_segments: Option<u32>,
     /// Buffers of the merge stay within this many bytes. Default 64 MiB.
     pub memory_bytes: u64,
+    /// The index's codec of postings from now on; a forced merge encodes segments of another one again. Default: as
+    /// the index has it, and where several become a new one, as the first has it.
+    pub codec: Option<PostingsCodec>,
 }
 
 impl Default for MergeOptions {
     fn default() -> Self {
-        Self { max_segments: Some(1), memory_bytes: DEFAULT_MEMORY_BYTES }
+        Self { max_segments: Some(1), memory_bytes: DEFAULT_MEMORY_BYTES, codec: None }
     }
 }
 
@@ -85,6 +92,8 @@ impl Default for MergeOptions {
 pub struct BuildOptions {
     /// Fields; inferred from the first batch without it.
     pub schema: Option<Schema>,
+    /// How postings are encoded. Default [`PostingsCodec::Fast`].
+    pub codec: PostingsCodec,
     /// Budget of the document buffer and of the final merge. Default 64 MiB.
     pub memory_bytes: u64,
     /// Merge to at most this many segments at the end. Default `Some(1)`.
@@ -93,6 +102,11 @@ pub struct BuildOptions {
 
 impl Default for BuildOptions {
     fn default() -> Self {
-        Self { schema: None, memory_bytes: DEFAULT_MEMORY_BYTES, max_segments: Some(1) }
+        Self {
+            schema: None,
+            codec: PostingsCodec::default(),
+            memory_bytes: DEFAULT_MEMORY_BYTES,
+            max_segments: Some(1),
+        }
     }
 }

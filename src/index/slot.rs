@@ -13,6 +13,7 @@
 //!       44     8  unix_millis        when it was made
 //!       52     8  next_overlay       overlay numbers below this one are taken
 //!       60     .  schema             JSON text, empty while unknown
+//!        .     2  codec              of postings: 1 fast, 2 compact; since version 2, fast before
 //!        .     1  has_base           1: base index id (16) and generation (8), number (8) and length (8) of the tombstone file
 //!        .     4  num_segments       each: home u8 (0 own, 1 base), num_docs u32, overlay u64 (0 none), and
 //!                                    own: table of contents (blob); base: segment id (16) and max_doc u32
@@ -26,6 +27,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use crate::{
+    codec::PostingsCodec,
     error::{Error, ErrorKind, Result},
     ids::SegmentId,
     segment::{
@@ -36,7 +38,9 @@ use crate::{
 };
 
 const MAGIC: [u8; 8] = *b"RFCMT\r\n\x01";
-const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 2;
+/// The first version that records the codec of postings.
+const CODEC_VERSION: u32 = 2;
 /// Bytes of magic, version and length.
 const FRAME_LEN: usize = 20;
 /// No commit is longer: 64 MiB are about 100,000 segments.
@@ -111,6 +115,8 @@ pub struct Commit {
     pub next_overlay: u64,
     /// Schema as JSON text, empty while unknown.
     pub schema: String,
+    /// How new segments, merged ones too, encode postings.
+    pub codec: PostingsCodec,
     /// The index underneath.
     pub base: Option<BaseRef>,
     /// Oldest first.
@@ -141,6 +147,7 @@ impl Commit {
             unix_millis: 0,
             next_overlay: 1,
             schema: String::new(),
+            codec: PostingsCodec::default(),
             base: None,
             segments: Vec::new(),
             dropped: Vec::new(),
@@ -182,6 +189,7 @@ impl Commit {
         out.extend_from_slice(&self.unix_millis.to_le_bytes());
         out.extend_from_slice(&self.next_overlay.to_le_bytes());
         put_blob(&mut out, self.schema.as_bytes());
+        out.extend_from_slice(&self.codec.number().to_le_bytes());
         out.push(u8::from(self.base.is_some()));
         if let Some(base) = &self.base {
             out.extend_from_slice(&base.index_id);
@@ -225,11 +233,16 @@ impl Commit {
         let name = slot.file_name();
         let (len, version) = Self::frame(bytes).map_err(|error| Error::corrupt(name, error))?;
         let mut reader = WireReader::sealed(&bytes[..len]).map_err(|error| Error::corrupt(name, error))?;
-        if version != FORMAT_VERSION {
+        if version == 0 || version > FORMAT_VERSION {
             let what = format!("{name} has format version {version}: open it with a newer version of rangefind");
             return Err(Error::new(ErrorKind::UnsupportedFormat, what));
         }
-        let (mut commit, tocs) = Self::body(&mut reader).map_err(|error| Error::corrupt(name, error))?;
+        let (mut commit, codec, tocs) =
+            Self::body(&mut reader, version).map_err(|error| Error::corrupt(name, error))?;
+        commit.codec = PostingsCodec::from_number(codec).ok_or_else(|| {
+            let what = format!("{name} has postings codec {codec}: open it with a newer version of rangefind");
+            Error::new(ErrorKind::UnsupportedFormat, what)
+        })?;
         for (ix, toc) in tocs {
             let toc = Toc::parse(toc).map_err(|error| error.at(name))?;
             let entry = &mut commit.segments[ix];
@@ -263,13 +276,15 @@ impl Commit {
         }
     }
 
-    /// The commit without tables of contents, and their bytes.
+    /// The commit without tables of contents and codec, the codec's number, and the tables' bytes.
     #[allow(clippy::type_complexity)]
-    fn body<'a>(reader: &mut WireReader<'a>) -> Result<(Self, Vec<(usize, &'a [u8])>), WireError> {
+    fn body<'a>(reader: &mut WireReader<'a>, version: u32) -> Result<(Self, u16, Vec<(usize, &'a [u8])>), WireError> {
         reader.take(FRAME_LEN)?;
         let (generation, index_id, unix_millis, next_overlay) =
             (reader.u64()?, reader.id()?, reader.u64()?, reader.u64()?);
         let schema = reader.text()?.to_owned();
+        let fast = PostingsCodec::Fast;
+        let codec = if version >= CODEC_VERSION { reader.u16()? } else { fast.number() };
         let base = match reader.u8()? {
             0 => None,
             _ => Some(BaseRef {
@@ -300,7 +315,9 @@ impl Commit {
             let (offset, found) = (reader.at(), reader.left() as u64);
             return Err(WireError::Value { what: "bytes after the last record", offset, found });
         }
-        Ok((Self { generation, index_id, unix_millis, next_overlay, schema, base, segments, dropped }, tocs))
+        let commit =
+            Self { generation, index_id, unix_millis, next_overlay, schema, codec: fast, base, segments, dropped };
+        Ok((commit, codec, tocs))
     }
 }
 
@@ -372,6 +389,7 @@ mod tests {
             unix_millis: 77,
             next_overlay: 4,
             schema: "{}".to_owned(),
+            codec: PostingsCodec::Compact,
             base: Some(BaseRef { index_id: [2; 16], generation: 9, tombstones: 2, tombstones_len: 30 }),
             segments: vec![own, based],
             dropped: vec![DroppedFile { name: "x.seg".to_owned(), unix_millis: 5 }],
@@ -441,11 +459,38 @@ mod tests {
     fn a_newer_version_says_what_to_do() {
         let mut bytes = sample(8).encode().to_vec();
         bytes.truncate(bytes.len() - 4);
-        bytes[8] = 2;
+        bytes[8] = FORMAT_VERSION as u8 + 1;
         seal(&mut bytes, 0);
         let raw = [(CommitSlot::A, Some(sample(7).encode())), (CommitSlot::B, Some(Bytes::from(bytes)))];
         let error = Slots::choose(raw).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnsupportedFormat);
         assert!(error.to_string().contains("newer version"), "{error}");
+    }
+
+    #[test]
+    fn an_unknown_codec_is_a_newer_version() {
+        let mut bytes = sample(8).encode().to_vec();
+        bytes.truncate(bytes.len() - 4);
+        // Behind the fixed part and the schema with its length.
+        assert_eq!(bytes[66..68], [2, 0]);
+        bytes[66] = 99;
+        seal(&mut bytes, 0);
+        let error = Commit::parse(&bytes, CommitSlot::B).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnsupportedFormat);
+        assert!(error.to_string().contains("codec 99"), "{error}");
+    }
+
+    #[test]
+    fn version_1_had_the_fast_codec() {
+        let commit = sample(8);
+        let mut bytes = commit.encode().to_vec();
+        bytes.truncate(bytes.len() - 4);
+        bytes.drain(66..68);
+        bytes[8] = 1;
+        let len = bytes.len() as u64 + 4;
+        bytes[12..20].copy_from_slice(&len.to_le_bytes());
+        seal(&mut bytes, 0);
+        let parsed = Commit::parse(&bytes, CommitSlot::B).unwrap();
+        assert_eq!(parsed, Commit { codec: PostingsCodec::Fast, ..commit });
     }
 }

@@ -31,6 +31,7 @@
 
 #![forbid(unsafe_code)]
 
+mod blocks;
 mod impacts;
 mod inverter;
 mod merge;

@@ -8,16 +8,13 @@ use std::{cell::Cell, rc::Rc};
 use bytes::Bytes;
 
 use crate::{
-    codec::{
-        DecodeError, Reader,
-        bitpack::{self, BLOCK_LEN},
-        group_varint, pfor,
-    },
+    codec::{DecodeError, Reader, bitpack::BLOCK_LEN, group_varint, pfor},
     postings::{
+        blocks,
         impacts::{self, Impact},
         positions::Positions,
         skip::Skips,
-        writer::{BEFORE_FIRST, BIT_SET},
+        writer::BEFORE_FIRST,
     },
     terms::{FieldOptions, TermInfo},
 };
@@ -194,16 +191,7 @@ impl Postings {
         self.at = 0;
         self.pending_freqs = None;
         if block < self.skips.num_full() {
-            let token = reader.u8()?;
-            if token < BIT_SET {
-                bitpack::unpack(reader.rest(), token, &mut self.docs)?;
-                reader.skip(bitpack::packed_len(token))?;
-                bitpack::prefix_sum(base, &mut self.docs);
-            } else {
-                let words = reader.bytes(usize::from(token - BIT_SET) * 8)?;
-                expand_bit_set(base, words, &mut self.docs)
-                    .ok_or_else(|| reader.invalid("bit set of another count"))?;
-            }
+            blocks::read(self.options.codec, &mut reader, base, &mut self.docs)?;
             self.len = BLOCK_LEN;
             let highest = self.docs.iter().fold(0, |highest, &doc| highest.max(doc));
             if highest != entry.last_doc || highest >= self.max_doc {
@@ -452,20 +440,4 @@ fn find_at_least(docs: &[u32; BLOCK_LEN], target: u32) -> usize {
         half /= 2;
     }
     low.min(BLOCK_LEN - 1)
-}
-
-/// Documents of a bit set whose bit 0 is `base + 1`; `None` if there are not exactly 128.
-fn expand_bit_set(base: u32, words: &[u8], docs: &mut [u32; BLOCK_LEN]) -> Option<()> {
-    let mut filled = 0;
-    let mut first = base.wrapping_add(1);
-    for word in words.as_chunks::<8>().0 {
-        let mut word = u64::from_le_bytes(*word);
-        while word != 0 {
-            *docs.get_mut(filled)? = first.wrapping_add(word.trailing_zeros());
-            filled += 1;
-            word &= word - 1;
-        }
-        first = first.wrapping_add(64);
-    }
-    (filled == BLOCK_LEN).then_some(())
 }

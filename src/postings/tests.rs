@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::{writer::PostingsWriter, *};
 use crate::{
     bitset::{BitSet, DocMap},
-    codec::Reader,
+    codec::{PostingsCodec, Reader},
     ids::DocOrd,
     terms::{FieldOptions, TermIndex, TermInfo, find},
 };
@@ -15,8 +15,14 @@ use crate::{
 /// Documents of a term with their positions.
 type List = Vec<(u32, Vec<u32>)>;
 
-const ALL_OPTIONS: [FieldOptions; 3] =
-    [FieldOptions::TEXT, FieldOptions { freqs: true, positions: false }, FieldOptions::KEYWORD];
+const ALL_OPTIONS: [FieldOptions; 6] = [
+    FieldOptions::TEXT,
+    FieldOptions::FREQS,
+    FieldOptions::KEYWORD,
+    FieldOptions::TEXT.with_codec(PostingsCodec::Compact),
+    FieldOptions::FREQS.with_codec(PostingsCodec::Compact),
+    FieldOptions::KEYWORD.with_codec(PostingsCodec::Compact),
+];
 
 fn random_list(random: &mut fastrand::Rng, options: FieldOptions) -> List {
     let len = match random.u8(0..4) {
@@ -102,7 +108,7 @@ fn advance_agrees_with_next() {
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     for round in 0..150 {
-        let options = ALL_OPTIONS[round % 3];
+        let options = ALL_OPTIONS[round % ALL_OPTIONS.len()];
         let list = random_list(&mut random, options);
         let (mut writer, mut out) = (PostingsWriter::new(options), Vec::new());
         let info = write(&mut writer, options, &list, &mut out);
@@ -169,7 +175,7 @@ fn draining_gives_every_document_once() {
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     for round in 0..60 {
-        let options = ALL_OPTIONS[round % 3];
+        let options = ALL_OPTIONS[round % ALL_OPTIONS.len()];
         let list = random_list(&mut random, options);
         let (mut writer, mut out) = (PostingsWriter::new(options), Vec::new());
         let info = write(&mut writer, options, &list, &mut out);
@@ -205,7 +211,7 @@ fn draining_gives_every_document_once() {
 fn damaged_bytes_never_panic() {
     let mut random = fastrand::Rng::with_seed(9);
     for round in 0..600 {
-        let options = ALL_OPTIONS[round % 3];
+        let options = ALL_OPTIONS[round % ALL_OPTIONS.len()];
         let list = random_list(&mut random, options);
         let (mut writer, mut out) = (PostingsWriter::new(options), Vec::new());
         let mut info = write(&mut writer, options, &list, &mut out);
@@ -334,9 +340,9 @@ fn a_merge_equals_a_rebuild() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
-    for round in 0..24 {
-        let options = ALL_OPTIONS[round % 3];
-        let (mut all, mut sources, mut lives) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..36 {
+        let options = ALL_OPTIONS[round % ALL_OPTIONS.len()];
+        let (mut all, mut sources, mut lives, mut codecs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for _ in 0..random.usize(1..5) {
             let docs: Vec<Option<String>> = (0..random.usize(0..700))
                 .map(|_| {
@@ -355,7 +361,9 @@ fn a_merge_equals_a_rebuild() {
             all.extend(
                 docs.iter().enumerate().filter(|(doc, _)| live.contains(*doc as u32)).map(|(_, text)| text.clone()),
             );
-            sources.push(build(&docs, options));
+            // Whatever the sources are encoded with, what comes out is the same.
+            codecs.push(PostingsCodec::ALL[random.usize(0..2)]);
+            sources.push(build(&docs, options.with_codec(codecs[codecs.len() - 1])));
             lives.push((docs.len() as u32, Some(Arc::new(live))));
         }
         let expected = build(&all, options);
@@ -370,8 +378,10 @@ fn a_merge_equals_a_rebuild() {
         }
         let norms = options.freqs.then_some(norms);
         assert_eq!(norms, expected.parts.norms);
-        let indexes =
-            sources.iter().map(|source| Some(Arc::new(TermIndex::parse(&source.parts.term_index).unwrap()))).collect();
+        let open_index = |(source, codec): (&Built, &PostingsCodec)| {
+            Some(Arc::new(TermIndex::parse(&source.parts.term_index).unwrap().with_codec(*codec)))
+        };
+        let indexes = sources.iter().zip(&codecs).map(open_index).collect();
         // The smallest window, so that large terms come in parts.
         let mut merger = FieldMerger::new(options, indexes, map, norms, 0).unwrap();
         let (mut terms, mut postings) = (Vec::new(), Vec::new());

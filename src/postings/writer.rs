@@ -4,10 +4,8 @@
 //! a term:  positions | skip data | documents          (TermInfo has the lengths; a singleton has positions at most)
 //!
 //! documents, per block of 128:
-//!   u8     0: 128 documents in a row; 1–32: bits of packed gaps minus one; 0x80 | n: bit set of n 64-bit words,
-//!          bit 0 being the document after the last one of the block before
-//!          the packed gaps or the bit set (chosen where it takes at most 16 bytes more)
-//!          [frequencies minus one, PFOR]
+//!   the documents, as the codec has them: see `blocks`
+//!   [frequencies minus one, PFOR]
 //! then the tail of less than 128: gaps as group varint (gap << 1 | frequency is 1), gaps counted from the last document
 //!          (-1 at the start), then a vint for each frequency that is not 1; without frequencies the gaps alone
 //!
@@ -25,19 +23,13 @@
 //! positions and how many of the block that starts there come before.
 
 use crate::{
-    codec::{
-        Write,
-        bitpack::{self, BLOCK_LEN},
-        group_varint, pfor,
-    },
-    postings::impacts::ImpactCollector,
+    codec::{Write, bitpack::BLOCK_LEN, group_varint, pfor},
+    postings::{blocks, impacts::ImpactCollector},
     terms::{FieldOptions, TermInfo},
 };
 
 /// Blocks in a group of the upper level of skip data.
 pub(super) const GROUP_BLOCKS: usize = 32;
-/// First byte of a block with a bit set: this and the number of words.
-pub(super) const BIT_SET: u8 = 0x80;
 /// Largest document number plus one: a gap and its flag fit 32 bits.
 pub const MAX_DOCS: u32 = (1 << 31) - 1;
 /// "No document before": gaps wrap around from here.
@@ -154,25 +146,8 @@ impl PostingsWriter {
 
     fn flush_block(&mut self) {
         let before = self.docs.len();
-        let gaps = &self.block_docs;
-        let bits = bitpack::width(gaps);
         let span = self.last_doc.wrapping_sub(self.base);
-        let words = (span as usize).div_ceil(64);
-        if bits == 0 {
-            self.docs.push(0);
-        } else if words * 8 <= bitpack::packed_len(bits + 1) && words < usize::from(BIT_SET) {
-            self.docs.push(BIT_SET | words as u8);
-            let mut set = [0u64; BIT_SET as usize];
-            let mut at = 0;
-            for (ix, gap) in gaps.iter().enumerate() {
-                at += *gap as usize + usize::from(ix > 0);
-                set[at / 64] |= 1 << (at % 64);
-            }
-            set[..words].iter().for_each(|word| self.docs.put_u64(*word));
-        } else {
-            self.docs.push(bits);
-            bitpack::pack(gaps, bits, &mut self.docs);
-        }
+        blocks::write(self.options.codec, &self.block_docs, span, &mut self.docs);
         if self.options.freqs {
             pfor::write(&self.block_freqs, &mut self.docs);
         }
@@ -338,7 +313,7 @@ mod tests {
 
     #[test]
     fn tail_matches_golden_bytes() {
-        let (info, out) = write(FieldOptions { freqs: true, positions: false }, &[(7, 1), (11, 3)]);
+        let (info, out) = write(FieldOptions::FREQS, &[(7, 1), (11, 3)]);
         assert_eq!(out, [0x11, 0x08, 0x03]);
         assert_eq!((info.skip_len, info.docs_len), (0, 3));
     }
@@ -353,7 +328,7 @@ mod tests {
 
     #[test]
     fn singletons_live_in_the_dictionary() {
-        let (info, out) = write(FieldOptions { freqs: true, positions: false }, &[(7, 5)]);
+        let (info, out) = write(FieldOptions::FREQS, &[(7, 5)]);
         assert_eq!((info.singleton, info.total_term_freq, out.len()), (Some(7), 5, 0));
     }
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::search;
 use crate::{
     bitset::BitSet,
+    codec::PostingsCodec,
     gpu::{GpuHost, GpuOptions},
     ids::{DocAddress, DocId, DocOrd, SegmentId, SegmentOrd},
     index::{Commit, Opener, SegmentEntry, SegmentHome, StorageSnapshot},
@@ -95,7 +96,7 @@ pub(super) fn fixture<S: Storage>(storage: S, rng: &mut fastrand::Rng, metric: &
         let values: Vec<Value> = (0..size).map(|ix| random_document(rng, number + ix)).collect();
         number += size;
         all_bodies.extend(values.iter().map(|value| value["body"].as_str().expect("a text").to_owned()));
-        let mut builder = SegmentBuilder::new(&schema).expect("known analyzers");
+        let mut builder = SegmentBuilder::new(&schema, PostingsCodec::default()).expect("known analyzers");
         let batch = DocumentBatch::from_values(values.clone());
         for document in batch.into_documents(&schema).expect("adds up") {
             builder.add(&document.expect("fits")).expect("room");

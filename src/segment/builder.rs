@@ -6,6 +6,7 @@ use super::{kind::SectionKind, spill::Spill, toc::Toc, writer::SegmentFileWriter
 use crate::{
     analysis::Analyzer,
     bitset::BitSet,
+    codec::PostingsCodec,
     columns::{ColumnBuilder, ColumnKind},
     docstore::DocStoreWriter,
     error::{Error, ErrorKind, Result},
@@ -46,6 +47,7 @@ pub struct SegmentBuilder {
     ids: HashMap<Box<[u8]>, DocOrd>,
     id_bytes: usize,
     max_doc: u32,
+    codec: PostingsCodec,
 }
 
 /// A written segment.
@@ -58,20 +60,21 @@ pub struct Built {
 }
 
 impl SegmentBuilder {
-    /// An empty segment.
+    /// An empty segment whose postings `codec` will encode.
     ///
     /// # Errors
     /// `unsupported_format` if the schema names an analyzer that this build does not have.
-    pub fn new(schema: &Schema) -> Result<Self> {
+    pub fn new(schema: &Schema, codec: PostingsCodec) -> Result<Self> {
         let fields = schema.fields().map(|(_, field)| {
             Ok(match &field.kind {
                 FieldKind::Id => FieldBuilder::Id,
                 FieldKind::Text(options) => {
-                    let keeps = FieldOptions { freqs: true, positions: options.positions };
+                    let keeps = FieldOptions { freqs: true, positions: options.positions, codec };
                     FieldBuilder::Text(Inverter::new(keeps), find_analyzer(&field.name, &options.analyzer)?)
                 }
                 FieldKind::Keyword => {
-                    FieldBuilder::Keyword(Inverter::new(FieldOptions::KEYWORD), ColumnBuilder::new(ColumnKind::Keyword))
+                    let inverter = Inverter::new(FieldOptions::KEYWORD.with_codec(codec));
+                    FieldBuilder::Keyword(inverter, ColumnBuilder::new(ColumnKind::Keyword))
                 }
                 FieldKind::Number => FieldBuilder::Column(ColumnBuilder::new(ColumnKind::Number)),
                 FieldKind::Integer => FieldBuilder::Column(ColumnBuilder::new(ColumnKind::Integer)),
@@ -88,6 +91,7 @@ impl SegmentBuilder {
             ids: HashMap::new(),
             id_bytes: 0,
             max_doc: 0,
+            codec,
         })
     }
 
@@ -183,12 +187,12 @@ impl SegmentBuilder {
             }
             live
         });
-        let mut inverted_ids = Inverter::new(FieldOptions::KEYWORD);
+        let mut inverted_ids = Inverter::new(FieldOptions::KEYWORD.with_codec(self.codec));
         for (doc, term) in docs {
             inverted_ids.add_term(doc, &term)?;
         }
-        let mut out =
-            FieldsWriter { file: SegmentFileWriter::create(storage, id).await?, storage, id, max_doc, spills: 0 };
+        let file = SegmentFileWriter::create(storage, id).await?;
+        let mut out = FieldsWriter { file, storage, id, max_doc, codec: self.codec, spills: 0 };
         out.postings(FieldOrd(0), inverted_ids).await?;
         let mut vectors = Vec::new();
         for (ix, field) in self.fields.into_iter().enumerate() {
@@ -230,6 +234,7 @@ struct FieldsWriter<'a, S: Storage> {
     storage: &'a S,
     id: SegmentId,
     max_doc: u32,
+    codec: PostingsCodec,
     spills: u32,
 }
 
@@ -239,7 +244,7 @@ impl<S: Storage> FieldsWriter<'_, S> {
         self.spills += 1;
         let (mut terms, mut postings) = (Vec::new(), Vec::new());
         let mut inverted = inverter.finish(self.max_doc);
-        self.file.begin(SectionKind::Postings, field);
+        self.file.begin_postings(field, self.codec);
         while inverted.step(&mut terms, &mut postings)? {
             self.file.append(&mut postings).await?;
             spill.append(&mut terms).await?;

@@ -2,6 +2,11 @@
 
 use std::fmt;
 
+use crate::codec::PostingsCodec;
+
+/// The only codec of every kind but postings.
+pub(super) const CODEC: u16 = 1;
+
 /// What a section holds. One per field and kind, `docs` and `checksums` once per segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u16)]
@@ -71,9 +76,13 @@ impl SectionKind {
         1
     }
 
-    /// Whether this build reads `version`.
-    pub const fn reads(self, version: u16) -> bool {
-        version == 1
+    /// Whether this build reads `version` of `codec`. Postings have two codecs, everything else one.
+    pub fn reads(self, codec: u16, version: u16) -> bool {
+        let knows_codec = match self {
+            Self::Postings => PostingsCodec::from_number(codec).is_some(),
+            _ => codec == CODEC,
+        };
+        knows_codec && version == 1
     }
 
     /// Name in messages.

@@ -9,6 +9,7 @@ use super::{
     verified::VerifiedFile,
 };
 use crate::{
+    codec::PostingsCodec,
     columns::ColumnMeta,
     docstore::DocStoreIndex,
     error::{Error, Result},
@@ -32,6 +33,7 @@ pub struct SegmentParts {
 /// Parsed metadata of one field.
 #[derive(Debug, Default)]
 struct FieldParts {
+    codec: PostingsCodec,
     terms: Option<Arc<TermIndex>>,
     column: Option<Arc<ColumnMeta>>,
     vectors: Option<Arc<VectorsReader>>,
@@ -40,6 +42,10 @@ struct FieldParts {
 impl SegmentParts {
     fn parse<F: File>(reader: &SegmentReader<F>) -> Result<Self> {
         let mut parts = Self::default();
+        // Postings stand in front of pinned sections in the file: their codecs are known when dictionaries come.
+        for section in reader.toc().sections.iter().filter(|section| section.kind == SectionKind::Postings) {
+            parts.field(section.field).codec = PostingsCodec::from_number(section.codec).unwrap_or_default();
+        }
         for (section, bytes) in reader.pinned_sections() {
             let (kind, field) = (section.kind, section.field);
             let name = || describe(reader.id(), kind, field);
@@ -50,7 +56,8 @@ impl SegmentParts {
                 }
                 SectionKind::TermIndex => {
                     let index = TermIndex::parse(bytes).map_err(|error| error.at(name()))?;
-                    parts.field(field).terms = Some(Arc::new(index));
+                    let part = parts.field(field);
+                    part.terms = Some(Arc::new(index.with_codec(part.codec)));
                 }
                 SectionKind::ColumnMeta => {
                     let meta = ColumnMeta::parse(bytes).map_err(|error| Error::from(error).at(name()))?;

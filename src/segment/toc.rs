@@ -23,6 +23,7 @@ use super::{
     wire::{WireError, WireReader, in_file, seal},
 };
 use crate::{
+    codec::PostingsCodec,
     error::{Error, ErrorKind, Result},
     ids::{FieldOrd, SegmentId},
 };
@@ -44,8 +45,6 @@ pub const CHUNK_LEN: u64 = 4096;
 
 const FIXED_LEN: usize = 44;
 const ENTRY_LEN: usize = 32;
-/// The only codec of every kind so far.
-pub(super) const CODEC: u16 = 1;
 
 /// One section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +92,12 @@ impl Toc {
     /// The section of `kind` and `field`.
     pub fn find(&self, kind: SectionKind, field: FieldOrd) -> Option<&Section> {
         self.sections.iter().find(|section| section.kind == kind && section.field == field)
+    }
+
+    /// How postings are encoded: all fields of a segment alike. The default where there are none.
+    pub fn postings_codec(&self) -> PostingsCodec {
+        let postings = self.sections.iter().find(|section| section.kind == SectionKind::Postings);
+        postings.and_then(|section| PostingsCodec::from_number(section.codec)).unwrap_or_default()
     }
 
     /// The smallest range that has all pinned sections: they follow each other, so one request brings them.
@@ -164,7 +169,7 @@ impl Toc {
             reader.u32()?;
             let (offset, len) = (reader.u64()?, reader.u64()?);
             match SectionKind::from_number(number) {
-                Some(kind) if codec == CODEC && kind.reads(version) => {
+                Some(kind) if kind.reads(codec, version) => {
                     sections.push(Section { kind, field, codec, version, crc, offset, len });
                 }
                 Some(kind) => unknown.push(format!("{kind} with codec {codec} version {version}")),
@@ -226,7 +231,7 @@ pub(super) mod tests {
         let section = |kind, field, offset, len| Section {
             kind,
             field: FieldOrd(field),
-            codec: CODEC,
+            codec: crate::segment::kind::CODEC,
             version: 1,
             crc: 7,
             offset,

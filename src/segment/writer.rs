@@ -7,11 +7,12 @@
 use bytes::Bytes;
 
 use super::{
-    kind::SectionKind,
-    toc::{ALIGNMENT, CHUNK_LEN, CODEC, FORMAT_VERSION, MAGIC, Section, TRAILER_LEN, TRAILER_MAGIC, Toc},
+    kind::{CODEC, SectionKind},
+    toc::{ALIGNMENT, CHUNK_LEN, FORMAT_VERSION, MAGIC, Section, TRAILER_LEN, TRAILER_MAGIC, Toc},
     wire::seal,
 };
 use crate::{
+    codec::PostingsCodec,
     error::Result,
     ids::{FieldOrd, SegmentId},
     storage::{Storage, Writer},
@@ -152,6 +153,18 @@ impl<W: Writer> SegmentFileWriter<W> {
     /// # Panics
     /// If a section is open, pinned kinds are begun, or a chunked section comes after a self-checked one.
     pub fn begin(&mut self, kind: SectionKind, field: FieldOrd) {
+        self.begin_coded(kind, field, CODEC);
+    }
+
+    /// Starts the postings of a field, which `codec` encodes.
+    ///
+    /// # Panics
+    /// As [`Self::begin`].
+    pub fn begin_postings(&mut self, field: FieldOrd, codec: PostingsCodec) {
+        self.begin_coded(SectionKind::Postings, field, codec.number());
+    }
+
+    fn begin_coded(&mut self, kind: SectionKind, field: FieldOrd, codec: u16) {
         assert!(!self.open, "{kind} of field {} begins inside another section", field.0);
         assert!(!kind.is_pinned(), "{kind} is pinned");
         if kind.is_self_checked() {
@@ -163,7 +176,7 @@ impl<W: Writer> SegmentFileWriter<W> {
         self.sections.push(Section {
             kind,
             field,
-            codec: CODEC,
+            codec,
             version: kind.version(),
             crc: 0,
             offset: self.offset,

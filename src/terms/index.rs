@@ -15,7 +15,7 @@
 use std::ops::Range;
 
 use crate::{
-    codec::{DecodeError, Reader, checksum},
+    codec::{DecodeError, PostingsCodec, Reader, checksum},
     error::Result,
     terms::{FieldOptions, FieldTotals, TermMatcher},
 };
@@ -101,6 +101,13 @@ impl TermIndex {
     /// What the postings keep.
     pub fn options(&self) -> FieldOptions {
         self.options
+    }
+
+    /// The same with the codec of its postings, which the segment's table of contents knows.
+    #[must_use]
+    pub fn with_codec(mut self, codec: PostingsCodec) -> Self {
+        self.options.codec = codec;
+        self
     }
 
     /// Totals of the field in this segment.

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::codec::PostingsCodec;
+
 /// What the postings of a field keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FieldOptions {
@@ -9,20 +11,30 @@ pub struct FieldOptions {
     pub freqs: bool,
     /// Where it occurs; needs `freqs`.
     pub positions: bool,
+    /// How they are encoded. Not part of the dictionary: the segment's table of contents says it.
+    pub codec: PostingsCodec,
 }
 
 impl FieldOptions {
     /// A text field that phrases can search.
-    pub const TEXT: Self = Self { freqs: true, positions: true };
+    pub const TEXT: Self = Self { freqs: true, positions: true, codec: PostingsCodec::Fast };
     /// A keyword or id field: documents only.
-    pub const KEYWORD: Self = Self { freqs: false, positions: false };
+    pub const KEYWORD: Self = Self { freqs: false, positions: false, codec: PostingsCodec::Fast };
+    /// Documents and frequencies: for ranking, not for phrases.
+    pub const FREQS: Self = Self { freqs: true, positions: false, codec: PostingsCodec::Fast };
+
+    /// The same, encoded with `codec`.
+    #[must_use]
+    pub const fn with_codec(self, codec: PostingsCodec) -> Self {
+        Self { codec, ..self }
+    }
 
     pub(super) fn to_byte(self) -> u8 {
         u8::from(self.freqs) | u8::from(self.positions) << 1
     }
 
     pub(super) fn from_byte(byte: u8) -> Option<Self> {
-        let options = Self { freqs: byte & 1 != 0, positions: byte & 2 != 0 };
+        let options = Self { freqs: byte & 1 != 0, positions: byte & 2 != 0, ..Self::default() };
         (byte < 4 && (options.freqs || !options.positions)).then_some(options)
     }
 }

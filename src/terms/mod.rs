@@ -7,7 +7,7 @@
 //! ```
 //! use rangefind::terms::{FieldOptions, FieldTotals, TermIndex, TermInfo, TermsWriter, find};
 //!
-//! let options = FieldOptions { freqs: false, positions: false };
+//! let options = FieldOptions::KEYWORD;
 //! let (mut terms, mut writer) = (Vec::new(), TermsWriter::new(options));
 //! writer.push(b"range", &TermInfo::singleton(7), &mut terms)?;
 //! writer.push(b"request", &TermInfo::singleton(9), &mut terms)?;

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::storage::Backend;
 use crate::{
+    codec::PostingsCodec,
     engine::{BuildOptions, MergeOptions, OpenMode, OpenOptions, Schema},
     error::Result,
 };
@@ -15,6 +16,7 @@ use crate::{
 pub(super) struct OpenSettings {
     mode: Option<Mode>,
     schema: Option<Value>,
+    codec: Option<PostingsCodec>,
     memory_bytes: Option<u64>,
     cache_bytes: Option<u64>,
     gpu_bytes: Option<u64>,
@@ -45,6 +47,7 @@ impl OpenSettings {
         Ok(OpenOptions {
             mode,
             schema: self.schema.map(|schema| Schema::from_json(&schema)).transpose()?,
+            codec: self.codec,
             memory_bytes: self.memory_bytes.unwrap_or(default.memory_bytes),
             cache_bytes: self.cache_bytes.unwrap_or(default.cache_bytes),
             writer_wait_millis: self.writer_wait_millis.unwrap_or(default.writer_wait_millis),
@@ -64,6 +67,8 @@ pub(super) struct JobSettings {
     #[serde(default)]
     schema: Option<Value>,
     #[serde(default)]
+    codec: Option<PostingsCodec>,
+    #[serde(default)]
     memory_bytes: Option<u64>,
     #[serde(default = "one_segment")]
     max_segments: Option<u32>,
@@ -79,6 +84,7 @@ impl JobSettings {
         MergeOptions {
             max_segments: self.max_segments,
             memory_bytes: self.memory_bytes.unwrap_or(default.memory_bytes),
+            codec: self.codec,
         }
     }
 
@@ -86,6 +92,7 @@ impl JobSettings {
         let default = BuildOptions::default();
         Ok(BuildOptions {
             schema: self.schema.map(|schema| Schema::from_json(&schema)).transpose()?,
+            codec: self.codec.unwrap_or(default.codec),
             memory_bytes: self.memory_bytes.unwrap_or(default.memory_bytes),
             max_segments: self.max_segments,
         })

@@ -48,6 +48,7 @@ pub async fn run(args: BuildArgs, output: Output) -> Result<Verdict> {
     let storage: AnyStorage = LocalStorage::new(&args.out, LocalOptions::default()).into();
     let options = BuildOptions {
         schema: Some(schema),
+        codec: args.codec.into(),
         memory_bytes: args.memory,
         max_segments: Some(args.max_segments).filter(|&segments| segments > 0),
     };

@@ -18,7 +18,11 @@ use super::{
 
 /// Merges in place, or several indexes into a new one.
 pub async fn merge(args: MergeArgs, output: Output) -> Result<Verdict> {
-    let options = MergeOptions { max_segments: Some(args.max_segments), memory_bytes: args.memory };
+    let options = MergeOptions {
+        max_segments: Some(args.max_segments),
+        memory_bytes: args.memory,
+        codec: args.codec.map(Into::into),
+    };
     let cancel = Cancel::new();
     let bar = Bar::new(output, None, None);
     let report = match (&args.out, &args.places[..]) {
@@ -89,7 +93,8 @@ pub async fn info(args: PlaceArgs, output: Output) -> Result<Verdict> {
     output.result(&info, |out| {
         writeln!(out, "{}", info.storage)?;
         let (docs, deleted) = (plural(info.num_docs, "document"), count(info.num_deleted));
-        writeln!(out, "{docs}, {deleted} deleted, {}, generation {}", bytes(info.bytes), info.generation)?;
+        let (size, codec) = (bytes(info.bytes), info.codec.name());
+        writeln!(out, "{docs}, {deleted} deleted, {size}, generation {}, codec {codec}", info.generation)?;
         writeln!(out, "{} of metadata in memory while it is open", bytes(info.pinned_bytes))?;
         writeln!(out, "\n{:<24} {:<8} {:>10}", "field", "kind", "bytes")?;
         for field in &info.fields {

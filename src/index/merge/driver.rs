@@ -15,6 +15,7 @@ use futures_util::future::try_join_all;
 
 use crate::{
     bitset::{BitSet, DocMap},
+    codec::PostingsCodec,
     columns::{ColumnKind, ColumnMerger},
     docstore::DocStoreMerger,
     error::{Error, ErrorKind, Result},
@@ -49,11 +50,13 @@ pub struct MergeSource<F: File> {
     pub live: Option<Arc<BitSet>>,
 }
 
-/// Budget of a merge.
+/// Budget of a merge, and how it encodes.
 #[derive(Debug, Clone, Copy)]
 pub struct MergeLimits {
     /// Bytes of all buffers.
     pub memory_bytes: u64,
+    /// How postings are encoded.
+    pub codec: PostingsCodec,
 }
 
 impl MergeLimits {
@@ -116,6 +119,7 @@ pub async fn merge_segments<S: Storage, F: File>(
         target,
         id,
         window_bytes: limits.window_bytes(needed, sources.len()),
+        codec: limits.codec,
         sources,
         docs,
         pace: Pace { progress, cancel, last_turn: now_millis(), phase: Phase::MergeText, done: 0, total },
@@ -171,6 +175,7 @@ struct Merge<'a, S: Storage, F: File> {
     sources: Vec<MergeSource<F>>,
     docs: Arc<DocMap>,
     window_bytes: u64,
+    codec: PostingsCodec,
     pace: Pace<'a>,
     /// Accounted for from the start: norms, maps, metadata.
     fixed_bytes: u64,
@@ -186,7 +191,7 @@ impl<S: Storage, F: File> Merge<'_, S, F> {
             match &spec.kind {
                 FieldKind::Id => self.text(&mut out, field, FieldOptions::KEYWORD, false, spill_names).await?,
                 FieldKind::Text(options) => {
-                    let keeps = FieldOptions { freqs: true, positions: options.positions };
+                    let keeps = FieldOptions { positions: options.positions, ..FieldOptions::FREQS };
                     self.text(&mut out, field, keeps, true, spill_names).await?;
                 }
                 FieldKind::Keyword => self.text(&mut out, field, FieldOptions::KEYWORD, false, spill_names).await?,
@@ -281,11 +286,17 @@ impl<S: Storage, F: File> Merge<'_, S, F> {
             norms = Some(merged);
         }
         let sources = self.sources.iter().map(|source| source.segment.terms(field).cloned()).collect();
-        let mut merger = FieldMerger::new(options, sources, Arc::clone(&self.docs), norms, self.window_bytes)?;
+        let mut merger = FieldMerger::new(
+            options.with_codec(self.codec),
+            sources,
+            Arc::clone(&self.docs),
+            norms,
+            self.window_bytes,
+        )?;
         let mut spill = Spill::new(self.target, self.id, spill_names.len() as u32, self.window_bytes as usize);
         spill_names.push(spill.name().to_owned());
         let (mut terms, mut postings) = (Vec::new(), Vec::new());
-        out.begin(SectionKind::Postings, field);
+        out.begin_postings(field, self.codec);
         loop {
             let step = merger.step(&mut terms, &mut postings)?;
             self.account(merger.memory_bytes() + terms.capacity() + postings.capacity() + out.memory_bytes());

@@ -14,6 +14,8 @@ pub struct Candidate {
     pub max_doc: u32,
     /// Live documents.
     pub num_docs: u32,
+    /// Whether its postings are in another codec than the index's: a forced merge encodes them again.
+    pub is_outdated: bool,
 }
 
 impl Candidate {
@@ -132,7 +134,7 @@ impl TieredPolicy {
         Some(skew * (live.max(1) as f64).powf(SIZE_EXPONENT) * live_share * live_share)
     }
 
-    /// The next merge towards at most `max_segments` segments without deletions, of at most `max_sources` each;
+    /// The next merge towards at most `max_segments` segments without deletions and of the index's codec, of at most `max_sources` each;
     /// empty when there.
     pub fn pick_forced(segments: &[Candidate], max_segments: usize, max_sources: usize) -> Vec<usize> {
         let max_segments = max_segments.max(1);
@@ -144,7 +146,8 @@ impl TieredPolicy {
             order.sort_unstable();
             return order;
         }
-        let wasteful = order.into_iter().find(|&ix| segments[ix].num_docs < segments[ix].max_doc);
+        let is_due = |ix: &usize| segments[*ix].num_docs < segments[*ix].max_doc || segments[*ix].is_outdated;
+        let wasteful = order.into_iter().find(is_due);
         wasteful.map(|ix| vec![ix]).unwrap_or_default()
     }
 }
@@ -154,7 +157,7 @@ mod tests {
     use super::*;
 
     fn whole(bytes: u64) -> Candidate {
-        Candidate { bytes, max_doc: 100, num_docs: 100 }
+        Candidate { bytes, max_doc: 100, num_docs: 100, is_outdated: false }
     }
 
     #[test]
@@ -168,7 +171,7 @@ mod tests {
 
     #[test]
     fn deletions_are_rewritten() {
-        let half = Candidate { bytes: 1 << 20, max_doc: 100, num_docs: 50 };
+        let half = Candidate { bytes: 1 << 20, max_doc: 100, num_docs: 50, is_outdated: false };
         assert_eq!(TieredPolicy::default().pick(&[whole(1 << 20), half]), [1]);
         assert_eq!(TieredPolicy::pick_forced(&[half], 1, 10), [0]);
         assert!(TieredPolicy::pick_forced(&[whole(5)], 1, 10).is_empty());

@@ -59,7 +59,7 @@ impl<S: Storage> IndexWriter<S> {
     async fn add_document(&mut self, schema: &Schema, document: &crate::schema::Document) -> Result<()> {
         let builder = match &mut self.builder {
             Some(builder) => builder,
-            none => none.insert(SegmentBuilder::new(schema)?),
+            none => none.insert(SegmentBuilder::new(schema, self.codec)?),
         };
         builder.add(document)?;
         if builder.memory_bytes() as u64 >= self.options.memory_bytes {

@@ -33,7 +33,8 @@ impl<S: Storage> IndexWriter<S> {
             return Err(error.at("everything since the last commit was rolled back"));
         }
         let is_changed = |one: &WriterSegment<S>| one.dirty || one.committed.is_none();
-        let changed = self.schema_dirty || self.hidden_dirty || self.segments.iter().any(is_changed);
+        let settings = self.schema_dirty || self.codec != self.commit.codec;
+        let changed = settings || self.hidden_dirty || self.segments.iter().any(is_changed);
         if changed {
             self.publish_current().await?;
         }
@@ -65,6 +66,7 @@ impl<S: Storage> IndexWriter<S> {
     async fn publish_current(&mut self) -> Result<()> {
         let mut next = self.next_commit();
         next.schema = schema_text(self.schema.as_deref());
+        next.codec = self.codec;
         // Overlays made in a commit that fails stay in `fresh`; a second try makes new ones under new names.
         let mut segments = self.segments.clone();
         // A segment without live documents goes; a base segment stays listed, so that it is known to be hidden.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use super::{IndexWriter, LiveState, WriterSegment, commit::entry};
 use crate::{
     bitset::{BitSet, DocMap},
+    codec::PostingsCodec,
     error::{Error, ErrorKind, Result},
     ids::{DocOrd, SegmentId},
     index::{
@@ -23,6 +24,8 @@ pub struct MergeTask<S: Storage> {
     pub id: SegmentId,
     /// Schema to merge under.
     pub schema: Arc<Schema>,
+    /// How to encode postings.
+    pub codec: PostingsCodec,
     storage: S,
     sources: Vec<TaskSource<S>>,
     _mark: Arc<()>,
@@ -71,7 +74,9 @@ impl<S: Storage> IndexWriter<S> {
             .filter_map(|one| {
                 let state = one.committed.as_ref()?;
                 let (reader, num_docs) = (one.segment.reader(), state.num_docs);
-                let candidate = Candidate { bytes: reader.toc().file_len, max_doc: reader.max_doc(), num_docs };
+                let (toc, max_doc) = (reader.toc(), reader.max_doc());
+                let is_outdated = toc.postings_codec() != self.codec;
+                let candidate = Candidate { bytes: toc.file_len, max_doc, num_docs, is_outdated };
                 Some((one.segment.id(), candidate, reader.pinned_bytes()))
             })
             .collect()
@@ -94,7 +99,8 @@ impl<S: Storage> IndexWriter<S> {
         }
         self.merging.extend(ids.iter().map(|id| (*id, Arc::downgrade(&mark))));
         let schema = Arc::clone(self.snapshot.schema());
-        Ok(MergeTask { id: SegmentId::random()?, schema, storage: self.opener.own.clone(), sources, _mark: mark })
+        let (id, storage) = (SegmentId::random()?, self.opener.own.clone());
+        Ok(MergeTask { id, schema, codec: self.codec, storage, sources, _mark: mark })
     }
 
     /// Takes over a segment that was merged from other indexes into this storage: it is part of the next commit.

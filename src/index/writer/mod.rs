@@ -26,6 +26,7 @@ use super::{
 };
 use crate::{
     bitset::BitSet,
+    codec::PostingsCodec,
     error::{Error, ErrorKind, Result},
     ids::SegmentId,
     schema::Schema,
@@ -42,6 +43,8 @@ pub struct WriterOptions {
     pub grace_millis: u64,
     /// How long to wait for another writer.
     pub wait_millis: u32,
+    /// The index's codec from the next commit on; `None` leaves it.
+    pub codec: Option<PostingsCodec>,
 }
 
 /// Which documents of a segment are live.
@@ -72,6 +75,8 @@ pub struct IndexWriter<S: Storage> {
     _lock: S::Lock,
     schema: Option<Arc<Schema>>,
     schema_dirty: bool,
+    /// Of new segments, merged ones too; the next commit records it.
+    codec: PostingsCodec,
     builder: Option<SegmentBuilder>,
     segments: Vec<WriterSegment<S>>,
     /// Hashes of the ids in segments flushed since the last commit: a bulk build need not look ids up in them.
@@ -139,6 +144,7 @@ impl<S: Storage> IndexWriter<S> {
             _lock: lock,
             schema: None,
             schema_dirty: false,
+            codec: commit.codec,
             builder: None,
             segments: Vec::new(),
             fresh_ids: HashSet::new(),
@@ -169,6 +175,7 @@ impl<S: Storage> IndexWriter<S> {
         let is_known = !self.commit.schema.is_empty() || self.opener.base.is_some();
         self.schema = is_known.then(|| Arc::clone(self.snapshot.schema()));
         self.schema_dirty = false;
+        self.codec = self.options.codec.unwrap_or(self.commit.codec);
         self.builder = None;
         self.fresh_ids.clear();
         let recorded: HashSet<SegmentId> = self.commit.segments.iter().map(|entry| entry.id).collect();
@@ -208,6 +215,12 @@ impl<S: Storage> IndexWriter<S> {
             self.schema_dirty = true;
         }
         Ok(())
+    }
+
+    /// Encodes new segments, merged ones too, with `codec`; the next commit records it.
+    pub fn set_codec(&mut self, codec: PostingsCodec) {
+        self.options.codec = Some(codec);
+        self.codec = codec;
     }
 
     /// The schema that documents are checked against; `None` before the first batch of an index that infers it.
