@@ -5,6 +5,7 @@
 mod quality;
 mod report;
 mod storage;
+mod text;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -19,7 +20,12 @@ pub enum Effort {
 
 type Suite = fn(Effort) -> Vec<report::Row>;
 
-const SUITES: &[(&str, Suite)] = &[("quality", quality::run), ("storage", storage::run)];
+const SUITES: &[(&str, Suite)] = &[
+    ("quality", quality::run),
+    ("storage", storage::run),
+    ("text", text::run),
+    ("text-differential", text::differential),
+];
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);

@@ -1,0 +1,57 @@
+//! Both engines answer alike: counts equal, scores of the ten best equal to 1e-4.
+//!
+//! The peer's score has a factor `k1 + 1` that ours, as Lucene's, leaves out; lengths go through the same table of one
+//! byte in both.
+
+use super::{
+    ask::Ask,
+    engines::{Mode, Ours, Peer},
+};
+
+/// What the peer multiplies every score of BM25 with.
+const PEER_FACTOR: f64 = 2.2;
+const TOLERANCE: f64 = 1e-4;
+
+/// Queries compared, and those left out because the engines mean different things by them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Compared {
+    pub counts: usize,
+    pub scores: usize,
+    pub skipped: usize,
+}
+
+/// Compares the answers to `asks`.
+///
+/// # Errors
+/// The first query whose answers differ, and how.
+pub fn compare<'a>(ours: &Ours, peer: &Peer, asks: impl Iterator<Item = &'a Ask>) -> Result<Compared, String> {
+    let mut compared = Compared::default();
+    for ask in asks {
+        if !ask.matches_alike() {
+            compared.skipped += 1;
+            continue;
+        }
+        let (mine, theirs) = (ask.ours(), ask.peers(peer.fields));
+        let count = ours.run(&mine, Mode::Count).count;
+        let expected = peer.run(theirs.as_ref(), Mode::Count).count;
+        if count != expected {
+            return Err(format!("{ask:?}: {count:?} documents, the peer finds {expected:?}"));
+        }
+        compared.counts += 1;
+        if ask.scores_alike() {
+            let found = ours.run(&mine, Mode::Top(10)).top;
+            let expected = peer.run(theirs.as_ref(), Mode::Top(10)).top;
+            let is_near = |(mine, theirs): (&(f32, u32), &(f32, u32))| {
+                let (mine, theirs) = (f64::from(mine.0) * PEER_FACTOR, f64::from(theirs.0));
+                (mine - theirs).abs() <= TOLERANCE * theirs.abs()
+            };
+            if found.len() != expected.len() || !found.iter().zip(&expected).all(is_near) {
+                return Err(format!(
+                    "{ask:?}: best are {found:?}, the peer's with a factor of {PEER_FACTOR} {expected:?}"
+                ));
+            }
+            compared.scores += 1;
+        }
+    }
+    Ok(compared)
+}

@@ -1,0 +1,93 @@
+//! Times of both engines, query by query, in turns.
+
+use std::{hint::black_box, time::Instant};
+
+use serde::Serialize;
+
+use super::{
+    engines::{Mode, Ours, Peer},
+    tasks::Class,
+};
+use crate::{
+    Effort,
+    report::{Row, percentile},
+};
+
+/// What a class takes, in microseconds.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Times {
+    pub mean: f64,
+    pub median: f64,
+    pub p99: f64,
+}
+
+impl Times {
+    fn of(micros: &[f64]) -> Self {
+        let mean = micros.iter().sum::<f64>() / micros.len() as f64;
+        Self { mean, median: percentile(micros, 50.0), p99: percentile(micros, 99.0) }
+    }
+}
+
+/// One class in one mode.
+#[derive(Debug, Clone, Serialize)]
+pub struct Measured {
+    pub class: String,
+    pub mode: String,
+    pub queries: usize,
+    pub ours: Times,
+    pub peer: Times,
+}
+
+impl Measured {
+    /// How many times faster we are, by the mean.
+    pub fn ratio(&self) -> f64 {
+        self.peer.mean / self.ours.mean
+    }
+
+    /// As a row; the plain class name stands for the ten best, luceneutil's own measure.
+    pub fn row(&self) -> Row {
+        let key = match self.mode.as_str() {
+            "top10" => format!("native-vs-tantivy-{}", self.class),
+            mode => format!("native-vs-tantivy-{}-{mode}", self.class),
+        };
+        let note = format!(
+            "{} queries, {}; median {:.1} and {:.1}, p99 {:.1} and {:.1}",
+            self.queries, self.mode, self.ours.median, self.peer.median, self.ours.p99, self.peer.p99
+        );
+        Row::smaller_is_better(&key, self.ours.mean, "us", "tantivy", self.peer.mean).goal(1.0).note(note)
+    }
+}
+
+/// Rounds over a class; each query counts with its median.
+fn rounds(effort: Effort) -> usize {
+    if effort == Effort::Quick { 3 } else { 7 }
+}
+
+/// Measures a class in each of its modes.
+pub fn measure(ours: &Ours, peer: &Peer, class: &Class, effort: Effort) -> Vec<Measured> {
+    let queries: Vec<_> = class.asks.iter().map(|ask| (ask.ours(), ask.peers(peer.fields))).collect();
+    let of_mode = |&mode: &Mode| {
+        let (mut mine, mut theirs) = (vec![Vec::new(); queries.len()], vec![Vec::new(); queries.len()]);
+        for _ in 0..rounds(effort) {
+            for ((own, other), times) in queries.iter().zip(mine.iter_mut().zip(&mut theirs)) {
+                times.0.push(micros(|| ours.run(own, mode)));
+                times.1.push(micros(|| peer.run(other.as_ref(), mode)));
+            }
+        }
+        let medians = |times: &[Vec<f64>]| times.iter().map(|times| percentile(times, 50.0)).collect::<Vec<_>>();
+        Measured {
+            class: class.name.clone(),
+            mode: mode.name(),
+            queries: queries.len(),
+            ours: Times::of(&medians(&mine)),
+            peer: Times::of(&medians(&theirs)),
+        }
+    };
+    class.modes.iter().map(of_mode).collect()
+}
+
+fn micros<T>(work: impl FnOnce() -> T) -> f64 {
+    let started = Instant::now();
+    black_box(work());
+    started.elapsed().as_secs_f64() * 1e6
+}

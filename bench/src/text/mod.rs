@@ -1,0 +1,132 @@
+//! Text: postings and queries beside tantivy, with the same tokens, one segment and one thread each, in one run.
+//!
+//! First every query of every class is answered by both engines and compared ([`differential`]); only then is
+//! anything timed. The data lie in `$RANGEFIND_DATA`, or in `../shared/data` beside the repository.
+
+mod ask;
+mod corpus;
+mod differential;
+mod engines;
+mod measure;
+mod tasks;
+
+use std::{env, fs, io};
+
+use serde::Serialize;
+
+use crate::{Effort, report::Row};
+use ask::Ask;
+use corpus::Corpus;
+use differential::Compared;
+use engines::{Ours, Peer};
+use measure::Measured;
+use tasks::{Class, Drawer};
+
+/// Generated queries of several levels in the comparison.
+const NESTED: usize = 2000;
+
+struct Bench {
+    corpus: Corpus,
+    ours: Ours,
+    peer: Peer,
+    classes: Vec<Class>,
+}
+
+impl Bench {
+    fn prepare(effort: Effort) -> Self {
+        let names = if effort == Effort::Quick { corpus::SMALL } else { corpus::WHOLE };
+        let corpus = Corpus::load(names);
+        let (ours, peer) = (Ours::build(&corpus), Peer::build(&corpus));
+        let classes = tasks::classes(&corpus, effort);
+        Self { corpus, ours, peer, classes }
+    }
+
+    /// # Panics
+    /// At the first query that the engines answer differently.
+    fn compare(&self) -> Vec<Row> {
+        assert!(self.corpus.len() >= 100_000, "{} documents", self.corpus.len());
+        let mut drawer = Drawer::new(&self.corpus, 0);
+        let nested: Vec<_> = (0..NESTED).map(|_| drawer.nested(3)).collect();
+        let asks = self.classes.iter().flat_map(|class| &class.asks).chain(&nested);
+        let Compared { counts, scores, skipped } =
+            differential::compare(&self.ours, &self.peer, asks).unwrap_or_else(|error| panic!("{error}"));
+        let note = format!(
+            "of {} documents; scores of the ten best too for {scores}; not comparable {skipped}",
+            self.corpus.len()
+        );
+        let all = (counts + skipped) as f64;
+        vec![Row::larger_is_better("differential-tantivy", counts as f64, "queries", "asked", all).note(note)]
+    }
+}
+
+/// Compares answers and measures nothing.
+pub fn differential(effort: Effort) -> Vec<Row> {
+    Bench::prepare(effort).compare()
+}
+
+/// Compares, then measures every class.
+pub fn run(effort: Effort) -> Vec<Row> {
+    let bench = Bench::prepare(effort);
+    let mut rows = bench.compare();
+    let only = env::var("TEXT_CLASS").ok();
+    let wanted = |class: &&Class| only.as_ref().is_none_or(|only| class.name.contains(only.as_str()));
+    let measured: Vec<Measured> = bench
+        .classes
+        .iter()
+        .filter(wanted)
+        .flat_map(|class| measure::measure(&bench.ours, &bench.peer, class, effort))
+        .collect();
+    export(&bench.classes, &measured).unwrap_or_else(|error| panic!("queries for the package: {error}"));
+    let mean = geometric_mean(measured.iter().map(Measured::ratio));
+    rows.push(
+        Row::larger_is_better("native-vs-tantivy", mean, "x", "equal", 1.0)
+            .goal(1.5)
+            .note(format!("geometric mean over {} classes and modes of the ratio of mean times", measured.len())),
+    );
+    rows.extend(measured.iter().map(Measured::row));
+    let (ours, peer) = (&bench.ours, &bench.peer);
+    let [terms, index, postings, norms] = ours.bytes;
+    let bytes = ours.bytes.iter().sum::<u64>() as f64;
+    rows.push(
+        Row::smaller_is_better("index-size-vs-tantivy", bytes / 1e6, "MB", "tantivy", peer.bytes as f64 / 1e6)
+            .goal(1.0)
+            .note(format!(
+                "text field with positions, not stored, {} documents, {} tokens; dictionary {terms}, its index {index}, postings {postings}, norms {norms} bytes",
+                bench.corpus.len(), bench.corpus.num_tokens()
+            )),
+    );
+    let seconds = [ours.text_time, peer.text_time].map(|time| time.as_secs_f64());
+    rows.push(
+        Row::smaller_is_better("index-time-vs-tantivy", seconds[0], "s", "tantivy", seconds[1])
+            .goal(1.0)
+            .note("text field alone, from strings to a finished segment, the same analyzer in both"),
+    );
+    rows
+}
+
+/// A class for those who measure the package, with what the peer took.
+#[derive(Serialize)]
+struct Exported<'a> {
+    name: &'a str,
+    queries: Vec<String>,
+    /// Times of both in each mode.
+    measured: Vec<&'a Measured>,
+}
+
+/// Writes the classes in the package's syntax where `$TEXT_QUERIES` says, if it says so.
+fn export(classes: &[Class], measured: &[Measured]) -> io::Result<()> {
+    let Some(path) = env::var_os("TEXT_QUERIES") else { return Ok(()) };
+    let of_class = |class: &'_ Class| -> Vec<String> { class.asks.iter().filter_map(Ask::syntax).collect() };
+    let exported = classes.iter().map(|class| Exported {
+        name: &class.name,
+        queries: of_class(class),
+        measured: measured.iter().filter(|one| one.class == class.name).collect(),
+    });
+    let exported: Vec<_> = exported.filter(|class| !class.queries.is_empty() && !class.measured.is_empty()).collect();
+    fs::write(path, serde_json::to_string(&exported)?)
+}
+
+fn geometric_mean(values: impl Iterator<Item = f64>) -> f64 {
+    let logs: Vec<f64> = values.map(f64::ln).collect();
+    (logs.iter().sum::<f64>() / logs.len() as f64).exp()
+}
