@@ -211,7 +211,7 @@ impl Device {
         let mut flat =
             FlatJob::new(&self.gpu, queries, job.k, num_rows).await.map_err(|failure| self.failed(failure))?;
         for (segment_ix, segment) in segments.iter().enumerate() {
-            let mut rounds = Rounds::new(segment);
+            let mut rounds = Rounds::plan(segment).await?;
             while let Some(windows) = rounds.read(segment).await? {
                 for (window, bytes) in &windows {
                     cancel.check()?;
@@ -220,7 +220,8 @@ impl Device {
                         .verify_window(window, bytes, segment.accept, rounds.verify)
                         .map_err(|error| segment.corrupt(error))?;
                     let is_accepted = |ord| {
-                        segment.accept.is_none_or(|accept| accept.contains(segment.reader.doc_of(VectorOrd(ord)).0))
+                        let doc = segment.reader.doc_in(window, VectorOrd(ord));
+                        segment.accept.is_none_or(|accept| accept.contains(doc.0))
                     };
                     let pushed = flat.push(segment_ix as u32, window, bytes, is_accepted).await;
                     pushed.map_err(|failure| self.failed(failure))?;

@@ -24,6 +24,7 @@ mod instance;
 mod kernels;
 #[cfg(feature = "webgpu")]
 mod layout;
+mod owners;
 #[cfg(feature = "webgpu")]
 mod pool;
 mod rescore;
@@ -36,5 +37,6 @@ mod search_tests;
 mod twin;
 
 pub use host::GpuHost;
+pub use owners::OwnerStreams;
 pub use rules::{GpuOptions, Job, Mode};
 pub use search::{FlatAnswer, FlatRequest, SegmentRows, search_flat};

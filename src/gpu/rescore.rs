@@ -40,14 +40,14 @@ pub(super) async fn rescore<F: File>(
         }));
     }
     rows.sort_unstable();
-    // Vectors of a document follow each other, so its scores do too.
     let mut scores: Vec<Vec<(DocAddress, f32)>> = vec![Vec::new(); queries.len()];
     let mut rest = rows.as_slice();
     for (segment_ix, segment) in segments.iter().enumerate() {
         let (own, others) = rest.split_at(rest.partition_point(|row| row.segment_ix as usize == segment_ix));
         rest = others;
         let mut own = own.iter().peekable();
-        let mut rounds = Rounds::of(segment, runs(segment, own.clone().map(|row| row.ord)));
+        let windows = segment.with_docs(runs(segment, own.clone().map(|row| row.ord))).await?;
+        let mut rounds = Rounds::of(segment, windows);
         while let Some(windows) = rounds.read(segment).await? {
             for (window, bytes) in &windows {
                 cancel.check()?;
@@ -59,17 +59,16 @@ pub(super) async fn rescore<F: File>(
                         .map_err(|error| segment.corrupt(error))?;
                     let mut score = [0.0];
                     queries[row.query_ix as usize].score_rows(&[components], &mut score);
-                    let address = DocAddress { segment: segment.segment, doc: segment.reader.doc_of(ord) };
-                    let list = &mut scores[row.query_ix as usize];
-                    match list.last_mut() {
-                        Some((last, best)) if *last == address => *best = best.max(score[0]),
-                        _ => list.push((address, score[0])),
-                    }
+                    let address = DocAddress { segment: segment.segment, doc: segment.reader.doc_in(window, ord) };
+                    scores[row.query_ix as usize].push((address, score[0]));
                 }
             }
         }
     }
-    let proven = scores.into_iter().zip(survivors).map(|(scores, survivors)| {
+    let proven = scores.into_iter().zip(survivors).map(|(mut scores, survivors)| {
+        // The best vector of a document counts.
+        scores.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        scores.dedup_by_key(|(address, _)| *address);
         let mut top = TopK::new(k);
         for (address, score) in scores {
             top.push(score, address);

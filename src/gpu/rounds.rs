@@ -26,10 +26,15 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    /// All rows that accepted documents of `segment` own.
-    pub(super) fn new<F: File>(segment: &SegmentRows<'_, F>) -> Self {
+    /// All rows that accepted documents of `segment` own. Reads their owners where rows lie in cell order.
+    pub(super) async fn plan<F: File>(segment: &SegmentRows<'_, F>) -> Result<Self> {
         let options = WindowOptions { window_bytes: WINDOW_BYTES, ..WindowOptions::default() };
-        Self::of(segment, segment.reader.windows(segment.accept, &options))
+        let windows = if segment.reader.is_in_cells() {
+            segment.reader.windows_of(&segment.accepted_rows().await?, &options)
+        } else {
+            segment.reader.windows(segment.accept, &options)
+        };
+        Ok(Self::of(segment, windows))
     }
 
     /// The given windows.

@@ -3,7 +3,7 @@
 use crate::{
     bitset::BitSet,
     error::{Error, Result},
-    ids::{DocAddress, DocOrd, SegmentOrd},
+    ids::{DocAddress, SegmentOrd},
     platform::{self, Cancel},
     storage::{File, IoTrace},
     topk::{Scored, TopK},
@@ -12,6 +12,7 @@ use crate::{
 
 use super::{
     host::{Choice, Device, GpuHost, Interrupted},
+    owners::OwnerStreams,
     rescore::rescore,
     rounds::Rounds,
     rules::{Job, Mode},
@@ -28,6 +29,8 @@ pub struct SegmentRows<'a, F> {
     pub file: &'a F,
     /// Where the stream starts in it.
     pub offset: u64,
+    /// Where its owners are, if rows lie in cell order.
+    pub owners: Option<OwnerStreams>,
     /// Documents that may be returned: live and passing the filter. All without one.
     pub accept: Option<&'a BitSet>,
     /// Counters that `file` adds to. Rows read while they stand still come from memory and are checked once;
@@ -76,7 +79,8 @@ const SLICE_MILLIS: f64 = 8.0;
 /// # use rangefind::{bitset::BitSet, gpu::*, ids::*, platform::{Cancel, block_on}, storage::File, vectors::*};
 /// async fn nearest<F: File>(reader: &VectorsReader, file: &F, live: &BitSet, query: Vec<f32>) -> DocOrd {
 ///     let gpu = GpuHost::new(GpuOptions::default()); // one per engine
-///     let segment = SegmentRows { segment: SegmentOrd(0), reader, file, offset: 32, accept: Some(live), trace: None };
+///     let segment =
+///         SegmentRows { segment: SegmentOrd(0), reader, file, offset: 32, owners: None, accept: Some(live), trace: None };
 ///     let request = FlatRequest { queries: vec![query], k: 10, mode: Mode::Auto };
 ///     let answer = search_flat(&gpu, &[segment], &request, &Cancel::new()).await.unwrap();
 ///     answer.hits[0][0].ord.doc
@@ -166,8 +170,7 @@ impl<F> SegmentRows<'_, F> {
         let Some(accept) = self.accept else {
             return (self.reader.num_docs().into(), self.reader.count().into());
         };
-        let vectors = accept.iter_range(0, self.reader.max_doc()).map(|doc| self.reader.ords_of(DocOrd(doc)).len());
-        vectors.filter(|&len| len > 0).fold((0, 0), |(docs, rows), len| (docs + 1, rows + len as u64))
+        self.reader.count_accepted(accept)
     }
 
     pub(super) fn corrupt(&self, error: VectorFormatError) -> Error {
@@ -204,7 +207,7 @@ async fn scan<F: File>(
     let mut since_pause = platform::now_millis();
     for segment in segments {
         let mut scan = FlatScan::new(segment.reader, queries.clone(), k);
-        let mut rounds = Rounds::new(segment);
+        let mut rounds = Rounds::plan(segment).await?;
         while let Some(windows) = rounds.read(segment).await? {
             for (window, bytes) in &windows {
                 cancel.check()?;

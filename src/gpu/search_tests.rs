@@ -10,7 +10,10 @@ use crate::{
     schema::{Metric, VectorOptions},
     storage::memory::MemoryFile,
     topk::{Scored, TopK},
-    vectors::{FlatScan, VectorQuery, VectorsReader, VectorsWriter, Verify, WindowOptions},
+    vectors::{
+        FlatScan, VectorOrd, VectorQuery, VectorsReader, VectorsWriter, Verify, WindowOptions, write_cells_meta,
+        write_numbers,
+    },
 };
 
 /// Bytes in front of the stream in its file.
@@ -20,6 +23,10 @@ pub(super) const OFFSET: u64 = 24;
 pub(super) struct TestSegment {
     pub(super) reader: VectorsReader,
     pub(super) file: MemoryFile,
+    /// Set where rows lie in an order of their own.
+    pub(super) owners: Option<OwnerStreams>,
+    /// The same in document order, where they do.
+    pub(super) plain: Option<Box<TestSegment>>,
     pub(super) accept: Option<BitSet>,
 }
 
@@ -51,12 +58,49 @@ impl TestSegment {
             });
             accept
         });
-        Self { reader, file: Bytes::from(bytes).into(), accept }
+        Self { reader, file: Bytes::from(bytes).into(), owners: None, plain: None, accept }
+    }
+
+    /// The same vectors in a random order, with owners behind them.
+    pub(super) fn shuffled(self, rng: &mut fastrand::Rng) -> Self {
+        let (stride, count) = (self.reader.stride_bytes(), self.reader.count());
+        let file: &Bytes = crate::storage::File::as_slice(&self.file).unwrap();
+        let mut order: Vec<u32> = (0..count).collect();
+        rng.shuffle(&mut order);
+        let mut bytes = file[..OFFSET as usize].to_vec();
+        for &old in &order {
+            let start = OFFSET as usize + old as usize * stride;
+            bytes.extend_from_slice(&file[start..start + stride]);
+        }
+        let docs: Vec<u32> = order.iter().map(|&old| self.reader.doc_of(VectorOrd(old)).0).collect();
+        let mut owners = OwnerStreams { docs: bytes.len() as u64, ords: 0 };
+        write_numbers(docs.iter().copied(), &mut bytes);
+        owners.ords = bytes.len() as u64;
+        let mut by_doc: Vec<(u32, u32)> = docs.iter().copied().zip(0..).collect();
+        by_doc.sort_unstable();
+        if !self.reader.is_single_valued() {
+            let starts = (0..count).filter(|&ix| ix == 0 || by_doc[ix as usize].0 != by_doc[ix as usize - 1].0);
+            write_numbers(starts.chain([count]), &mut bytes);
+        }
+        write_numbers(by_doc.iter().map(|&(_, ord)| ord), &mut bytes);
+        let mut meta = Vec::new();
+        write_cells_meta(self.reader.options(), count, &self.reader.docs_with_vector(), &mut meta);
+        let reader = VectorsReader::parse(&meta, u64::from(count) * stride as u64).unwrap();
+        let accept = self.accept.clone();
+        Self { reader, file: Bytes::from(bytes).into(), owners: Some(owners), plain: Some(Box::new(self)), accept }
     }
 
     pub(super) fn rows(&self, segment: u32) -> SegmentRows<'_, MemoryFile> {
         let (reader, file, accept) = (&self.reader, &self.file, self.accept.as_ref());
-        SegmentRows { segment: SegmentOrd(segment), reader, file, offset: OFFSET, accept, trace: None }
+        SegmentRows {
+            segment: SegmentOrd(segment),
+            reader,
+            file,
+            offset: OFFSET,
+            owners: self.owners,
+            accept,
+            trace: None,
+        }
     }
 }
 
@@ -72,6 +116,7 @@ pub(super) fn by_scanning(segments: &[TestSegment], queries: &[Vec<f32>], k: usi
         .map(|query| {
             let mut top = TopK::new(k);
             for (segment_ix, segment) in segments.iter().enumerate() {
+                let segment = segment.plain.as_deref().unwrap_or(segment);
                 let query = VectorQuery::new(segment.reader.options(), query.clone()).unwrap();
                 let mut scan = FlatScan::new(&segment.reader, vec![query], k);
                 for window in segment.reader.windows(segment.accept.as_ref(), &everything) {
@@ -98,7 +143,13 @@ fn the_cpu_search_agrees_with_a_plain_scan() {
         let segments: Vec<TestSegment> = (0..rng.usize(0..4))
             .map(|_| {
                 let (num_docs, multi, filter) = (rng.u32(0..3000), rng.bool(), rng.bool());
-                TestSegment::random(&mut rng, &options, num_docs, multi, filter)
+                let mut segment = TestSegment::random(&mut rng, &options, num_docs, multi, filter);
+                if let Some(accept) = segment.accept.as_mut().filter(|_| rng.bool()) {
+                    (0..num_docs).filter(|doc| doc % 50 > 0).for_each(|doc| {
+                        accept.remove(doc);
+                    });
+                }
+                if rng.bool() { segment.shuffled(&mut rng) } else { segment }
             })
             .collect();
         let rows: Vec<_> = segments.iter().enumerate().map(|(ord, segment)| segment.rows(ord as u32)).collect();
@@ -110,7 +161,8 @@ fn the_cpu_search_agrees_with_a_plain_scan() {
         assert_eq!(answer.compute, "cpu");
         let docs = |segment: &TestSegment| {
             let accepted = |doc: &u32| segment.accept.as_ref().is_none_or(|accept| accept.contains(*doc));
-            let has_vector = |doc: &u32| !segment.reader.ords_of(DocOrd(*doc)).is_empty();
+            let with_vector = segment.reader.docs_with_vector();
+            let has_vector = |doc: &u32| with_vector.contains(*doc);
             (0..segment.reader.max_doc()).filter(accepted).filter(has_vector).count() as u64
         };
         assert_eq!(answer.num_matched, segments.iter().map(docs).sum::<u64>());
@@ -181,7 +233,15 @@ fn rows_are_checked_when_they_are_fetched_and_not_again_while_they_stay_in_the_c
 }
 
 fn rows_of<'a, F>(segment: &'a TestSegment, file: &'a F) -> SegmentRows<'a, F> {
-    SegmentRows { segment: SegmentOrd(0), reader: &segment.reader, file, offset: OFFSET, accept: None, trace: None }
+    SegmentRows {
+        segment: SegmentOrd(0),
+        reader: &segment.reader,
+        file,
+        offset: OFFSET,
+        owners: None,
+        accept: None,
+        trace: None,
+    }
 }
 
 fn flip(bytes: &Bytes) -> Bytes {

@@ -29,7 +29,7 @@ use crate::{
     bitset::BitSet,
     columns::{ColumnKind, ColumnMeta},
     error::Result,
-    gpu::{self, FlatRequest, GpuHost, SegmentRows},
+    gpu::{self, FlatRequest, GpuHost, OwnerStreams, SegmentRows},
     ids::{DocAddress, DocOrd, FieldOrd, SegmentOrd},
     index::{Snapshot, SnapshotSegment},
     platform::{self, Cancel},
@@ -41,7 +41,6 @@ use crate::{
     segment::{SearchFile, SectionKind},
     storage::{File, IoTrace},
     topk::{Scored, TopK},
-    vectors::VectorOrd,
 };
 
 /// One document on its way into the answer.
@@ -161,6 +160,27 @@ impl<F: File> Search<'_, F> {
         Ok(fetched)
     }
 
+    /// The vectors of a segment, of which documents in `accept` may be returned; `None` if the segment has none.
+    pub(super) fn segment_rows<'s>(
+        &'s self,
+        ix: usize,
+        field: FieldOrd,
+        accept: Option<&'s BitSet>,
+    ) -> Option<SegmentRows<'s, SearchFile<F>>> {
+        let segment = &self.segments[ix].segment;
+        let section = |kind| segment.reader().section(kind, field).map(|section| section.offset);
+        let owners = section(SectionKind::VectorDocs).zip(section(SectionKind::VectorOrds));
+        Some(SegmentRows {
+            segment: SegmentOrd(ix as u32),
+            reader: segment.vectors(field)?,
+            file: segment.reader().file(),
+            offset: section(SectionKind::Vectors)?,
+            owners: owners.map(|(docs, ords)| OwnerStreams { docs, ords }),
+            accept,
+            trace: Some(self.trace),
+        })
+    }
+
     /// The vector leg: the best `k` documents, by the best pair where document or query have several vectors.
     async fn nearest(
         &self,
@@ -170,18 +190,8 @@ impl<F: File> Search<'_, F> {
         filters: &[SegmentFilter],
         mode: GpuMode,
     ) -> Result<VectorLeg> {
-        let rows = self.segments.iter().zip(filters).enumerate().filter_map(|(ix, (segment, filter))| {
-            let reader = segment.segment.vectors(vector.field)?;
-            let section = segment.segment.reader().section(SectionKind::Vectors, vector.field)?;
-            Some(SegmentRows {
-                segment: SegmentOrd(ix as u32),
-                reader,
-                file: segment.segment.reader().file(),
-                offset: section.offset,
-                accept: filter.live.as_deref(),
-                trace: Some(self.trace),
-            })
-        });
+        let filters = filters.iter().enumerate();
+        let rows = filters.filter_map(|(ix, filter)| self.segment_rows(ix, vector.field, filter.live.as_deref()));
         let rows: Vec<_> = rows.collect();
         let mode = match mode {
             GpuMode::Auto => gpu::Mode::Auto,
@@ -248,9 +258,7 @@ impl<F: File> Search<'_, F> {
                     let mut with_vector = BitSet::new(max_doc);
                     let reader = self.ask.vector.as_ref().and_then(|vector| segment.segment.vectors(vector.field));
                     if let Some(reader) = reader {
-                        (0..reader.count()).for_each(|ord| {
-                            with_vector.insert(reader.doc_of(VectorOrd(ord)).0);
-                        });
+                        with_vector = reader.docs_with_vector();
                     }
                     with_vector.and(&accepted());
                     with_vector

@@ -24,7 +24,7 @@ use crate::{
     schema::FieldKind,
     segment::SectionKind,
     storage::File,
-    vectors::VectorOrd,
+    vectors::{RowWindow, VectorOrd},
 };
 
 /// What the first waves brought.
@@ -93,7 +93,7 @@ impl<F: File> Search<'_, F> {
         }
         let like = self.like_document(&ids, &found)?;
         let like_rows = match (&self.ask.vector, like) {
-            (Some(vector), Some(address)) => Some(self.want_vectors(vector, address, &mut batch)?),
+            (Some(vector), Some(address)) => Some(self.want_vectors(vector, address, &mut batch).await?),
             _ => None,
         };
         let mut fetched = if batch.is_empty() { Fetched::default() } else { self.read(&batch).await? };
@@ -102,7 +102,7 @@ impl<F: File> Search<'_, F> {
         }
         let vectors = match (&self.ask.vector, like_rows) {
             (Some(VectorAsk { source: VectorSource::Value(value), .. }), _) => vec![value.clone()],
-            (Some(vector), Some((address, slot))) => self.like_vectors(vector, address, fetched.get(slot)?)?,
+            (Some(vector), Some(rows)) => self.like_vectors(vector, &rows, &fetched)?,
             _ => Vec::new(),
         };
         loop {
@@ -177,25 +177,40 @@ impl<F: File> Search<'_, F> {
         address.map(Some).ok_or_else(|| Error::new(ErrorKind::NotFound, format!("vector like {id}: no such document")))
     }
 
-    fn want_vectors(&self, vector: &VectorAsk, address: DocAddress, batch: &mut Batch) -> Result<(DocAddress, Slot)> {
+    /// Asks for the vectors of a document. Where rows lie in cell order, their places are read first.
+    async fn want_vectors(&self, vector: &VectorAsk, address: DocAddress, batch: &mut Batch) -> Result<LikeRows> {
         let ix = address.segment.0 as usize;
-        let window = self.segments[ix].segment.vectors(vector.field).and_then(|reader| reader.window_of(address.doc));
-        let missing = || {
+        let mut rows = Vec::new();
+        if let Some(segment) = self.segment_rows(ix, vector.field, None) {
+            for (ord, _) in self.trace.wave(segment.rows_of_docs([address.doc.0])).await? {
+                let window = segment.reader.window(ord..ord + 1);
+                let slot = batch.push(ix, SectionKind::Vectors, vector.field, window.bytes.clone());
+                rows.push((window, slot));
+            }
+        }
+        if rows.is_empty() {
             let what = format!("vector field {:?}: the document to be like has no vector", vector.name);
-            Error::new(ErrorKind::NotFound, what)
-        };
-        let window = window.ok_or_else(missing)?;
-        Ok((address, batch.push(ix, SectionKind::Vectors, vector.field, window.bytes)))
+            return Err(Error::new(ErrorKind::NotFound, what));
+        }
+        Ok(LikeRows { segment: ix, rows })
     }
 
-    fn like_vectors(&self, vector: &VectorAsk, address: DocAddress, bytes: &[u8]) -> Result<Vec<Vec<f32>>> {
-        let segment = &self.segments[address.segment.0 as usize].segment;
+    fn like_vectors(&self, vector: &VectorAsk, like: &LikeRows, fetched: &Fetched) -> Result<Vec<Vec<f32>>> {
+        let segment = &self.segments[like.segment].segment;
         let Some(reader) = segment.vectors(vector.field) else { return Ok(Vec::new()) };
-        let Some(window) = reader.window_of(address.doc) else { return Ok(Vec::new()) };
-        let rows = window.ords.clone().map(|ord| reader.vector(&window, bytes, VectorOrd(ord)));
         let what = || format!("vectors of field {:?} in segment {}", vector.name, segment.id());
-        rows.collect::<Result<_, _>>().map_err(|error| Error::corrupt(what(), error))
+        let rows = like.rows.iter().map(|(window, slot)| {
+            let row = reader.vector(window, fetched.get(*slot)?, VectorOrd(window.ords.start));
+            row.map_err(|error| Error::corrupt(what(), error))
+        });
+        rows.collect()
     }
+}
+
+/// The rows of the document to be like, on their way.
+struct LikeRows {
+    segment: usize,
+    rows: Vec<(RowWindow, Slot)>,
 }
 
 fn want_text(plan: Option<&Plan>, batch: &mut Batch) -> Vec<Slot> {

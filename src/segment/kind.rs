@@ -33,11 +33,21 @@ pub enum SectionKind {
     VectorsMeta = 10,
     /// CRC32C of each 4 KiB of the chunked part of the file; pinned.
     Checksums = 11,
+    /// Document of each vector, where rows lie in the order of cells.
+    VectorDocs = 12,
+    /// Vectors of each document, where rows lie in the order of cells.
+    VectorOrds = 13,
+    /// Where cells of near vectors are; pinned.
+    CellsMeta = 14,
+    /// Centers of cells.
+    CellCenters = 15,
+    /// Quantized vectors, cell after cell.
+    CellCodes = 16,
 }
 
 impl SectionKind {
     /// All kinds, ascending by number.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 16] = [
         Self::Terms,
         Self::TermIndex,
         Self::Postings,
@@ -49,6 +59,11 @@ impl SectionKind {
         Self::Vectors,
         Self::VectorsMeta,
         Self::Checksums,
+        Self::VectorDocs,
+        Self::VectorOrds,
+        Self::CellsMeta,
+        Self::CellCenters,
+        Self::CellCodes,
     ];
 
     /// The kind with this number.
@@ -58,12 +73,23 @@ impl SectionKind {
 
     /// Whether it is read whole when the segment opens and kept in memory.
     pub const fn is_pinned(self) -> bool {
-        matches!(self, Self::TermIndex | Self::ColumnMeta | Self::DocsIndex | Self::VectorsMeta | Self::Checksums)
+        matches!(
+            self,
+            Self::TermIndex
+                | Self::ColumnMeta
+                | Self::DocsIndex
+                | Self::VectorsMeta
+                | Self::CellsMeta
+                | Self::Checksums
+        )
     }
 
     /// Whether each unit carries a checksum of its own beside it.
     pub const fn is_self_checked(self) -> bool {
-        matches!(self, Self::Docs | Self::Vectors)
+        matches!(
+            self,
+            Self::Docs | Self::Vectors | Self::VectorDocs | Self::VectorOrds | Self::CellCenters | Self::CellCodes
+        )
     }
 
     /// Whether there is one per field, not one per segment.
@@ -99,6 +125,11 @@ impl SectionKind {
             Self::Vectors => "vectors",
             Self::VectorsMeta => "vector metadata",
             Self::Checksums => "checksums",
+            Self::VectorDocs => "documents of vectors",
+            Self::VectorOrds => "vectors of documents",
+            Self::CellsMeta => "cell metadata",
+            Self::CellCenters => "centers of cells",
+            Self::CellCodes => "codes of cells",
         }
     }
 }

@@ -78,6 +78,12 @@ pub enum VectorFormatError {
         /// Checksum beside them.
         expected: u32,
     },
+    /// A block of owners does not match its checksum, or names what there is not.
+    #[error("owners of vectors at offset {offset} are damaged")]
+    Owners {
+        /// Where it starts in its stream.
+        offset: u64,
+    },
     /// A row with a valid checksum holds NaN or infinity.
     #[error("vector {ord} is not finite")]
     RowNotFinite {

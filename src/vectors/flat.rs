@@ -9,6 +9,7 @@ use crate::{
 };
 
 use super::{
+    best::BestDocs,
     error::VectorFormatError,
     plan::RowWindow,
     query::{BATCH_ROWS, VectorQuery},
@@ -28,6 +29,10 @@ pub struct FlatScan<'r> {
     /// Document whose vectors are being read, and its best score so far per query.
     open: Option<DocOrd>,
     best: Vec<f32>,
+    /// Where vectors of a document do not follow each other: the best documents per query, instead of `tops`, and
+    /// those seen.
+    scattered: Vec<BestDocs>,
+    seen: BitSet,
     num_matched: u64,
     num_scored: u64,
 }
@@ -43,7 +48,10 @@ impl<'r> FlatScan<'r> {
         }
         let tops = queries.iter().map(|_| TopK::new(k)).collect();
         let best = vec![f32::NEG_INFINITY; queries.len()];
-        Self { reader, queries, tops, open: None, best, num_matched: 0, num_scored: 0 }
+        let is_scattered = reader.is_in_cells() && !reader.is_single_valued();
+        let scattered = queries.iter().filter(|_| is_scattered).map(|_| BestDocs::new(k)).collect();
+        let seen = BitSet::new(if is_scattered { reader.max_doc() } else { 0 });
+        Self { reader, queries, tops, open: None, best, scattered, seen, num_matched: 0, num_scored: 0 }
     }
 
     /// Scores the vectors of `window` whose documents are in `accept` (all without one).
@@ -63,7 +71,7 @@ impl<'r> FlatScan<'r> {
         let rows = WindowRows::new(window, bytes, self.reader.stride_bytes());
         let mut batch = Batch::default();
         for ord in window.ords.clone() {
-            let doc = self.reader.doc_of(VectorOrd(ord));
+            let doc = self.reader.doc_in(window, VectorOrd(ord));
             if accept.is_some_and(|accept| !accept.contains(doc.0)) {
                 continue;
             }
@@ -93,11 +101,19 @@ impl<'r> FlatScan<'r> {
             self.num_matched += num_rows as u64;
             for (top, scores) in self.tops.iter_mut().zip(batch.scores.chunks_exact(num_rows)) {
                 for (&score, &doc) in scores.iter().zip(&batch.docs) {
-                    // Documents ascend, so one that only equals the worst kept score cannot displace it.
-                    if score > top.threshold() || !top.is_full() {
+                    // Documents ascend, except in cells: one that only equals the worst kept score cannot
+                    // displace it.
+                    if score >= top.threshold() || !top.is_full() {
                         top.push(score, doc);
                     }
                 }
+            }
+        } else if !self.scattered.is_empty() {
+            for &doc in &batch.docs {
+                self.num_matched += u64::from(self.seen.insert(doc.0));
+            }
+            for (best, scores) in self.scattered.iter_mut().zip(batch.scores.chunks_exact(num_rows)) {
+                scores.iter().zip(&batch.docs).for_each(|(&score, &doc)| best.push(score, doc));
             }
         } else {
             for (row_ix, &doc) in batch.docs.iter().enumerate() {
@@ -136,6 +152,9 @@ impl<'r> FlatScan<'r> {
     /// The best documents of each query, best first, ties by ascending document.
     pub fn finish(mut self) -> Vec<Vec<Scored<DocOrd>>> {
         self.close();
+        if !self.scattered.is_empty() {
+            return self.scattered.into_iter().map(BestDocs::into_sorted_vec).collect();
+        }
         self.tops.into_iter().map(TopK::into_sorted_vec).collect()
     }
 }

@@ -42,7 +42,8 @@ impl VectorsMerger {
     /// `read_bytes` long (one row at least).
     ///
     /// # Panics
-    /// If a source has another dimension or metric: one schema rules all segments of an index.
+    /// If a source has another dimension or metric, one schema ruling all segments of an index, or its rows lie in
+    /// cell order.
     pub fn new(
         options: VectorOptions,
         sources: Vec<Option<Arc<VectorsReader>>>,

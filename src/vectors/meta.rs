@@ -4,17 +4,22 @@
 //! offset  size  field
 //!      0     4  dims        1..=4096
 //!      4     1  metric      0 cosine, 1 dot, 2 L2
-//!      5     1  map         0 vector i belongs to document i; 1 ascending documents follow
+//!      5     1  map         0 vector i belongs to document i; 1 ascending documents follow; 2 rows in cell order
 //!      6     2  zero
 //!      8     4  count       vectors
 //!     12     4  max_doc     documents of the segment
 //!     16     4  num_docs    documents that have a vector
 //!     20     .  map 1 only: per vector, its document minus that of the vector before (first: minus 0), as a
 //!               varint of 7 bits a byte, lowest first, top bit set on all but the last
+//!     20     .  map 2 only, unless num_docs is max_doc: bit set of the documents that have a vector
 //! ```
+//! With map 2 owners stand in streams of their own, see [`super::owners`].
 //! The caller keeps a checksum of the whole.
 
+use std::sync::Arc;
+
 use crate::{
+    bitset::BitSet,
     codec::{Reader, Write},
     ids::DocOrd,
     schema::{Metric, VectorOptions},
@@ -25,14 +30,17 @@ use super::{MAX_DIMS, error::VectorFormatError};
 const HEADER_BYTES: usize = 20;
 const MAP_DENSE: u8 = 0;
 const MAP_ASCENDING: u8 = 1;
+const MAP_CELLS: u8 = 2;
 
-/// Whose the vectors are: documents in ascending order.
+/// Whose the vectors are: documents in ascending order, except in cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Owners {
     /// Vector i belongs to document i.
     Dense(u32),
     /// Document of each vector.
     Ascending(Vec<u32>),
+    /// So many vectors in the order of cells, and the documents that have one where not all do.
+    Cells(u32, Option<Arc<BitSet>>),
 }
 
 impl Owners {
@@ -40,6 +48,7 @@ impl Owners {
         match self {
             Self::Dense(count) => *count,
             Self::Ascending(docs) => docs.len() as u32,
+            Self::Cells(count, _) => *count,
         }
     }
 
@@ -53,6 +62,7 @@ impl Owners {
                 *self = Self::Ascending(docs);
             }
             Self::Ascending(docs) => docs.push(doc.0),
+            Self::Cells(..) => unreachable!("cells are written whole"),
         }
     }
 
@@ -60,6 +70,7 @@ impl Owners {
         match self {
             Self::Dense(count) => count.checked_sub(1),
             Self::Ascending(docs) => docs.last().copied(),
+            Self::Cells(..) => None,
         }
     }
 
@@ -67,6 +78,7 @@ impl Owners {
         match self {
             Self::Dense(_) => 0,
             Self::Ascending(docs) => docs.capacity() * 4,
+            Self::Cells(_, with_vector) => with_vector.as_ref().map_or(0, |set| set.memory_bytes()),
         }
     }
 }
@@ -80,19 +92,32 @@ pub(super) struct Meta {
     pub(super) owners: Owners,
 }
 
+fn write_header(options: &VectorOptions, map: u8, counts: [u32; 3], out: &mut Vec<u8>) {
+    out.extend_from_slice(&options.dims.to_le_bytes());
+    out.extend_from_slice(&[options.metric.code(), map, 0, 0]);
+    counts.iter().for_each(|count| out.extend_from_slice(&count.to_le_bytes()));
+}
+
+/// Appends the stream for `count` vectors in cell order, of the documents in `with_vector`, which is as long as the
+/// segment has documents.
+pub fn write_cells_meta(options: &VectorOptions, count: u32, with_vector: &BitSet, out: &mut Vec<u8>) {
+    let (max_doc, num_docs) = (with_vector.len(), with_vector.count());
+    write_header(options, MAP_CELLS, [count, max_doc, num_docs], out);
+    if num_docs < max_doc {
+        with_vector.write(out);
+    }
+}
+
 /// Appends the stream for vectors of `owners`, all below `max_doc`.
 pub(super) fn write(options: &VectorOptions, owners: &Owners, max_doc: u32, out: &mut Vec<u8>) {
     let dense = matches!(owners, Owners::Dense(count) if *count == max_doc);
     let docs = |ord: u32| match owners {
-        Owners::Dense(_) => ord,
+        Owners::Dense(_) | Owners::Cells(..) => ord,
         Owners::Ascending(docs) => docs[ord as usize],
     };
     let num_docs = (0..owners.count()).filter(|&ord| ord == 0 || docs(ord) != docs(ord - 1)).count() as u32;
-    out.extend_from_slice(&options.dims.to_le_bytes());
-    out.extend_from_slice(&[options.metric.code(), if dense { MAP_DENSE } else { MAP_ASCENDING }, 0, 0]);
-    for value in [owners.count(), max_doc, num_docs] {
-        out.extend_from_slice(&value.to_le_bytes());
-    }
+    let map = if dense { MAP_DENSE } else { MAP_ASCENDING };
+    write_header(options, map, [owners.count(), max_doc, num_docs], out);
     if !dense {
         let mut before = 0;
         for ord in 0..owners.count() {
@@ -130,15 +155,30 @@ impl Meta {
                 return Err(VectorFormatError::MetaLength { found, expected });
             }
             MAP_ASCENDING => read_ascending(map, count, max_doc)?,
+            MAP_CELLS if num_docs > count || num_docs > max_doc => {
+                return Err(bad("documents with a vector", num_docs));
+            }
+            MAP_CELLS => Owners::Cells(count, read_with_vector(map, max_doc, num_docs)?),
             other => return Err(bad("map", other.into())),
         };
         let meta = Self { options: VectorOptions { dims, metric }, max_doc, num_docs, owners };
         let distinct = match &meta.owners {
             Owners::Dense(count) => *count,
             Owners::Ascending(docs) => docs.chunk_by(|a, b| a == b).count() as u32,
+            Owners::Cells(_, with_vector) => with_vector.as_ref().map_or(max_doc, |set| set.count()),
         };
         if distinct == num_docs { Ok(meta) } else { Err(bad("documents with a vector", num_docs)) }
     }
+}
+
+fn read_with_vector(map: &[u8], max_doc: u32, num_docs: u32) -> Result<Option<Arc<BitSet>>, VectorFormatError> {
+    let length = |expected: u64| VectorFormatError::MetaLength { found: HEADER_BYTES + map.len(), expected };
+    if num_docs == max_doc {
+        return if map.is_empty() { Ok(None) } else { Err(length(HEADER_BYTES as u64)) };
+    }
+    let expected = HEADER_BYTES as u64 + 4 + u64::from(max_doc).div_ceil(64) * 8;
+    let set = BitSet::parse(map).map_err(|_| length(expected))?;
+    if set.len() == max_doc { Ok(Some(Arc::new(set))) } else { Err(length(expected)) }
 }
 
 fn read_ascending(map: &[u8], count: u32, max_doc: u32) -> Result<Owners, VectorFormatError> {

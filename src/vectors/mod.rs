@@ -2,7 +2,8 @@
 //!
 //! Two streams: `vectors` holds the rows, each with its checksum beside it, so that a random row is verified as
 //! it arrives without reading more; `vectors_meta` says how many there are and whose they are. A document may
-//! have none, one or several vectors; the best one counts.
+//! have none, one or several vectors; the best one counts. Rows lie in the order of their documents, or in that of
+//! cells of near vectors, in which case whose they are stands in two streams more ([`NumberList`]).
 //!
 //! Start at [`VectorsReader`] for reading and [`FlatScan`] for scoring; [`VectorsWriter`] and [`VectorsMerger`]
 //! make the streams. Everything here is synchronous: bytes in, values or wanted ranges out.
@@ -31,10 +32,12 @@
 
 #![forbid(unsafe_code)]
 
+mod best;
 mod error;
 mod flat;
 mod merge;
 mod meta;
+mod owners;
 mod plan;
 mod query;
 mod reader;
@@ -46,7 +49,9 @@ mod writer;
 pub use error::{VectorFormatError, VectorInputError};
 pub use flat::FlatScan;
 pub use merge::{MergeRead, VectorsMerger};
-pub use plan::{RowWindow, WindowOptions};
+pub use meta::write_cells_meta;
+pub use owners::{NumberList, write_numbers};
+pub use plan::{NO_DOC, RowWindow, WindowOptions};
 pub use query::VectorQuery;
 pub use reader::VectorsReader;
 pub use row::{VectorOrd, Verify, row_bytes};

@@ -16,7 +16,13 @@ pub struct RowWindow {
     pub ords: Range<u32>,
     /// Their bytes in the `vectors` stream.
     pub bytes: Range<u64>,
+    /// Their documents, where rows lie in cell order and the caller has looked them up: [`NO_DOC`] for rows of no
+    /// interest.
+    pub docs: Option<Vec<u32>>,
 }
+
+/// Stands for the document of a row that nobody asked for: no segment has as many documents.
+pub const NO_DOC: u32 = u32::MAX;
 
 /// How a scan is cut into reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +42,9 @@ impl Default for WindowOptions {
 
 impl VectorsReader {
     /// Windows that cover, in order, the vectors of all documents, or of those in `accept`.
+    ///
+    /// # Panics
+    /// With `accept` where rows lie in cell order: see [`Self::windows_of`].
     pub fn windows(&self, accept: Option<&BitSet>, options: &WindowOptions) -> Vec<RowWindow> {
         let stride = self.stride_bytes();
         let max_rows = (options.window_bytes / stride as u64).clamp(1, u64::from(u32::MAX)) as u32;
@@ -44,7 +53,7 @@ impl VectorsReader {
         let mut push_run = |run: Range<u32>| {
             for start in run.clone().step_by(max_rows as usize) {
                 let ords = start..run.end.min(start.saturating_add(max_rows));
-                windows.push(RowWindow { bytes: byte_range(&ords, stride), ords });
+                windows.push(RowWindow { bytes: byte_range(&ords, stride), ords, docs: None });
             }
         };
         let Some(accept) = accept else {
@@ -69,6 +78,28 @@ impl VectorsReader {
         if let Some(run) = run {
             push_run(run);
         }
+        windows
+    }
+
+    /// Windows over `rows`, pairs of vector and document, ascending by vector; with their documents.
+    pub fn windows_of(&self, rows: &[(u32, u32)], options: &WindowOptions) -> Vec<RowWindow> {
+        let stride = self.stride_bytes();
+        let max_rows = (options.window_bytes / stride as u64).clamp(1, u64::from(u32::MAX)) as u32;
+        let max_gap = (options.gap_bytes / stride as u64).min(u64::from(u32::MAX)) as u32;
+        let mut windows: Vec<RowWindow> = Vec::new();
+        for &(ord, doc) in rows {
+            if let Some(RowWindow { ords, docs: Some(docs), .. }) = windows.last_mut()
+                && ord < ords.start.saturating_add(max_rows)
+                && ord - ords.end <= max_gap
+            {
+                docs.resize((ord - ords.start) as usize, NO_DOC);
+                docs.push(doc);
+                ords.end = ord + 1;
+                continue;
+            }
+            windows.push(RowWindow { bytes: 0..0, ords: ord..ord + 1, docs: Some(vec![doc]) });
+        }
+        windows.iter_mut().for_each(|window| window.bytes = byte_range(&window.ords, stride));
         windows
     }
 

