@@ -5,7 +5,7 @@ use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use rangefind::{
     codec::PostingsCodec,
-    postings::{Damage, END, Postings},
+    postings::{Damage, END, Postings, TermBytes},
     terms::{FieldOptions, TermInfo},
 };
 
@@ -28,7 +28,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let (docs, positions) = (Bytes::copy_from_slice(&bytes[..docs_end]), Bytes::copy_from_slice(&bytes[docs_end..]));
     let damage = Damage::default();
-    let mut postings = Postings::open(options, MAX_DOC, &info, docs, Some(positions), &damage);
+    let mut postings = Postings::open(options, MAX_DOC, &info, TermBytes::whole(&info, docs, Some(positions)), &damage);
     if let Some(mut lookahead) = postings.lookahead() {
         while !lookahead.is_last() {
             lookahead.next_block();

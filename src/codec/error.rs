@@ -48,6 +48,12 @@ pub enum DecodeError {
         /// Of the bytes.
         found: u32,
     },
+    /// Bytes that whoever planned the reading did not ask for: a fault of ours, not of the bytes.
+    #[error("bytes at offset {offset} were not read: a fault of the query planner, not of the index")]
+    NotRead {
+        /// Where, counted from where the whole starts.
+        offset: u64,
+    },
     /// A format of a newer or unknown version.
     #[error("{what} version {found}, at most {supported} can be read")]
     Version {
@@ -64,6 +70,7 @@ impl From<DecodeError> for Error {
     fn from(error: DecodeError) -> Self {
         let kind = match error {
             DecodeError::Version { .. } => crate::error::ErrorKind::UnsupportedFormat,
+            DecodeError::NotRead { .. } => crate::error::ErrorKind::InvalidArgument,
             _ => crate::error::ErrorKind::Corrupt,
         };
         Self::with_source(kind, "decoding", error)

@@ -10,7 +10,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     ids::DocOrd,
     postings::{
-        END, Postings, TextStream,
+        END, Postings, TermBytes, TextStream,
         position_stream::{PositionStream, Window},
         reader::Damage,
         writer::PostingsWriter,
@@ -329,7 +329,8 @@ impl FieldMerger {
         let damage = Damage::default();
         let docs = source.main.slice(&info.docs_range());
         let max_doc = self.map.max_doc(source.ord);
-        let mut reader = Postings::open(source.index.options(), max_doc, info, docs, None, &damage);
+        let bytes = TermBytes::whole(info, docs, None);
+        let mut reader = Postings::open(source.index.options(), max_doc, info, bytes, &damage);
         let mut docs = DocList { entries: Vec::with_capacity(info.doc_freq.min(max_doc) as usize), at: 0 };
         while reader.next() != END {
             docs.entries.push((reader.doc(), reader.freq()));

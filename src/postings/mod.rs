@@ -26,7 +26,7 @@
 //! one source and stream ascend, so that a sequential reader serves them. Memory: two windows per source, and the
 //! documents (not the positions) of the largest term.
 //!
-//! **Reading.** [`Postings`] opens the bytes of one term and iterates with `next` and `advance`; blocks are decoded
+//! **Reading.** [`Postings`] opens the [`TermBytes`] of one term and iterates with `next` and `advance`; blocks are decoded
 //! when they are entered, positions when they are asked for. Queries do this; see [`crate::query`].
 
 #![forbid(unsafe_code)]
@@ -40,6 +40,7 @@ mod position_stream;
 mod positions;
 mod reader;
 mod skip;
+mod term_bytes;
 mod term_table;
 mod writer;
 
@@ -48,6 +49,7 @@ pub use impacts::Impact;
 pub use inverter::{FieldParts, InvertedField, Inverter};
 pub use merge::{FieldMerger, MergeStep, Want, merge_norms};
 pub use reader::{Damage, END, Lookahead, Postings};
+pub use term_bytes::{Runs, TermBytes};
 pub use writer::MAX_DOCS;
 
 /// The data streams of an indexed field.
@@ -61,5 +63,7 @@ pub enum TextStream {
     Norms,
 }
 
+#[cfg(test)]
+mod sparse_tests;
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// No block of positions, packed or in vints, takes more bytes.
-const BLOCK_BYTES: u64 = 5 * BLOCK_LEN as u64;
+pub(super) const BLOCK_BYTES: u64 = 5 * BLOCK_LEN as u64;
 
 /// A part of a stream.
 #[derive(Debug, Default)]

@@ -1,16 +1,15 @@
 //! Reads the positions of a term, of the documents that are asked for.
 
-use bytes::Bytes;
-
 use crate::{
     codec::{DecodeError, Reader, bitpack::BLOCK_LEN, pfor},
+    postings::term_bytes::Runs,
     terms::TermInfo,
 };
 
 /// A view on the positions of one term.
 #[derive(Debug)]
 pub(super) struct Positions {
-    bytes: Bytes,
+    bytes: Runs,
     /// Set for a term of one document that has one position.
     inline: Option<u32>,
     total: u64,
@@ -30,7 +29,7 @@ pub(super) struct Positions {
 }
 
 impl Positions {
-    pub fn new(bytes: Bytes, info: &TermInfo) -> Self {
+    pub fn new(bytes: Runs, info: &TermInfo) -> Self {
         Self {
             bytes,
             inline: info.inline_position,
@@ -71,14 +70,14 @@ impl Positions {
         }
     }
 
-    fn reader_at_next(&self) -> Reader<'_> {
-        Reader::at(&self.bytes, usize::try_from(self.next_at).unwrap_or(usize::MAX))
+    fn reader_at_next(&self) -> Result<Reader<'_>, DecodeError> {
+        self.bytes.rest(self.next_at).map(Reader::new)
     }
 
     fn load(&mut self) -> Result<(), DecodeError> {
         let at = self.next_at;
         let full = self.next_is_full();
-        let mut reader = Reader::at(&self.bytes, usize::try_from(at).unwrap_or(usize::MAX));
+        let mut reader = Reader::new(self.bytes.rest(at)?);
         if full {
             pfor::read(&mut reader, &mut self.gaps)?;
             self.len = BLOCK_LEN;
@@ -93,7 +92,7 @@ impl Positions {
         }
         self.before += self.len as u64;
         self.block_at = Some(at);
-        self.next_at = reader.offset() as u64;
+        self.next_at = at + reader.offset() as u64;
         Ok(())
     }
 
@@ -107,9 +106,9 @@ impl Positions {
             }
             // Whole blocks are passed over undecoded.
             while self.ix >= BLOCK_LEN && self.next_is_full() {
-                let mut reader = self.reader_at_next();
+                let mut reader = self.reader_at_next()?;
                 pfor::skip(&mut reader)?;
-                self.next_at = reader.offset() as u64;
+                self.next_at += reader.offset() as u64;
                 self.before += BLOCK_LEN as u64;
                 self.ix -= BLOCK_LEN;
             }

@@ -3,7 +3,7 @@
 //! Damaged bytes end the iteration and leave a [`DecodeError`] in the shared [`Damage`], so that hot loops carry no
 //! `Result`; whoever runs a scorer looks there at the end. No document at or above `max_doc` is ever given.
 
-use std::{cell::Cell, rc::Rc};
+use std::{cell::Cell, ops::Range, rc::Rc};
 
 use bytes::Bytes;
 
@@ -14,6 +14,7 @@ use crate::{
         impacts::{self, Impact},
         positions::Positions,
         skip::Skips,
+        term_bytes::{Runs, TermBytes},
         writer::BEFORE_FIRST,
     },
     terms::{FieldOptions, TermInfo},
@@ -48,16 +49,20 @@ pub struct Postings {
     options: FieldOptions,
     max_doc: u32,
     doc_freq: u32,
-    /// Skip data and documents.
-    bytes: Bytes,
+    /// Skip data.
+    skip_bytes: Bytes,
+    /// Documents and frequencies, as far as they were read.
+    bytes: Runs,
     skips: Skips,
+    /// Documents from here on are not given, and their blocks not entered.
+    end: u32,
     /// The block that `docs` holds, if any.
     loaded: Option<u32>,
     /// Documents of that block; [`END`] behind the last one of a tail.
     docs: [u32; BLOCK_LEN],
     freqs: [u32; BLOCK_LEN],
-    /// Where the frequencies of the block are, until they are decoded.
-    pending_freqs: Option<usize>,
+    /// Where the frequencies of the block start and where the block ends, until they are decoded.
+    pending_freqs: Option<(usize, usize)>,
     at: usize,
     len: usize,
     doc: u32,
@@ -66,21 +71,14 @@ pub struct Postings {
 }
 
 impl Postings {
-    /// Opens a term: `docs` are the bytes of [`TermInfo::docs_range`], `positions` those of
-    /// [`TermInfo::positions_range`] if they will be asked for.
-    pub fn open(
-        options: FieldOptions,
-        max_doc: u32,
-        info: &TermInfo,
-        docs: Bytes,
-        positions: Option<Bytes>,
-        damage: &Damage,
-    ) -> Self {
+    /// Opens a term of a segment of `max_doc` documents.
+    pub fn open(options: FieldOptions, max_doc: u32, info: &TermInfo, bytes: TermBytes, damage: &Damage) -> Self {
         let mut postings = Self {
             options,
             max_doc,
             doc_freq: info.doc_freq,
             skips: Skips::default(),
+            end: END,
             loaded: None,
             docs: [END; BLOCK_LEN],
             freqs: [1; BLOCK_LEN],
@@ -88,9 +86,10 @@ impl Postings {
             at: 0,
             len: 0,
             doc: BEFORE_FIRST,
-            positions: positions.map(|bytes| Positions::new(bytes, info)),
+            positions: bytes.positions.map(|bytes| Positions::new(bytes, info)),
             damage: damage.clone(),
-            bytes: docs,
+            skip_bytes: bytes.skips,
+            bytes: bytes.docs,
         };
         if let Some(doc) = info.singleton {
             // A block of one, loaded already; `next` enters it.
@@ -104,7 +103,7 @@ impl Postings {
                 postings.fail(DecodeError::Invalid { offset: 0, what: "document beyond the segment" });
             }
         } else {
-            match Skips::open(options, info, &postings.bytes) {
+            match Skips::open(options, info, &postings.skip_bytes) {
                 Ok(skips) => {
                     if let Some(positions) = &mut postings.positions {
                         positions.set_tail(skips.positions_tail());
@@ -115,6 +114,15 @@ impl Postings {
             }
         }
         postings
+    }
+
+    /// Gives no document at or above `end`: blocks behind it need not be there. Comes before the first move.
+    pub fn set_end(&mut self, end: u32) {
+        self.end = end;
+        if self.loaded.is_some() && self.docs[0] >= end {
+            // The block of a singleton.
+            (self.at, self.len) = (0, 0);
+        }
     }
 
     #[cold]
@@ -154,7 +162,7 @@ impl Postings {
         match self.loaded {
             Some(block) if block >= self.skips.last_block() => return self.end(),
             Some(_) => {
-                if let Err(error) = self.skips.next(&self.bytes) {
+                if let Err(error) = self.skips.next(&self.skip_bytes) {
                     self.fail(error);
                     return END;
                 }
@@ -186,10 +194,13 @@ impl Postings {
         let block = self.skips.block();
         let entry = self.skips.entry();
         let base = entry.base;
-        let mut reader = Reader::at(&self.bytes, entry.docs.start);
         self.loaded = Some(block);
-        self.at = 0;
+        (self.at, self.len) = (0, 0);
         self.pending_freqs = None;
+        if base.wrapping_add(1) >= self.end {
+            return Ok(());
+        }
+        let mut reader = Reader::new(self.bytes.get(entry.docs.clone())?);
         if block < self.skips.num_full() {
             blocks::read(self.options.codec, &mut reader, base, &mut self.docs)?;
             self.len = BLOCK_LEN;
@@ -198,7 +209,7 @@ impl Postings {
                 return Err(reader.invalid("documents of a block do not end where its entry says"));
             }
             if self.options.freqs {
-                self.pending_freqs = Some(reader.offset());
+                self.pending_freqs = Some((entry.docs.start + reader.offset(), entry.docs.end));
             }
         } else {
             self.len = self.doc_freq as usize % BLOCK_LEN;
@@ -222,6 +233,10 @@ impl Postings {
                     *freq = reader.vint()?.max(1);
                 }
             }
+            self.docs[self.len..].fill(END);
+        }
+        if self.end != END && self.docs[self.len - 1] >= self.end {
+            self.len = find_at_least(&self.docs, self.end);
             self.docs[self.len..].fill(END);
         }
         if let Some(positions) = &mut self.positions {
@@ -251,7 +266,7 @@ impl Postings {
         if self.doc == END && self.loaded.is_some() && self.at != usize::MAX {
             return END;
         }
-        if let Err(error) = self.skips.seek(target, &self.bytes) {
+        if let Err(error) = self.skips.seek(target, &self.skip_bytes) {
             self.fail(error);
             return END;
         }
@@ -281,8 +296,9 @@ impl Postings {
 
     #[cold]
     fn load_freqs(&mut self) {
-        let Some(offset) = self.pending_freqs.take() else { return };
-        match pfor::read(&mut Reader::at(&self.bytes, offset), &mut self.freqs) {
+        let Some((start, end)) = self.pending_freqs.take() else { return };
+        let bytes = self.bytes.get(start..end);
+        match bytes.and_then(|bytes| pfor::read(&mut Reader::new(bytes), &mut self.freqs)) {
             Ok(()) => self.freqs.iter_mut().for_each(|freq| *freq = freq.saturating_add(1)),
             Err(error) => {
                 self.freqs.fill(1);
@@ -352,12 +368,12 @@ impl Postings {
         if self.skips.num_full() == 0 {
             return None;
         }
-        Some(Lookahead { skips: self.skips.clone(), bytes: self.bytes.clone(), damage: self.damage.clone() })
+        Some(Lookahead { skips: self.skips.clone(), bytes: self.skip_bytes.clone(), damage: self.damage.clone() })
     }
 
     /// Impacts of the whole term; none for one of less than 128 documents.
     pub fn term_impacts(&self, each: impl FnMut(Impact)) {
-        let mut reader = Reader::new(self.bytes.get(self.skips.term_impacts()).unwrap_or_default());
+        let mut reader = Reader::new(self.skip_bytes.get(self.skips.term_impacts()).unwrap_or_default());
         if let Err(error) = impacts::for_each(&mut reader, each) {
             self.damage.note(error);
         }
@@ -418,6 +434,18 @@ impl Lookahead {
     #[inline]
     pub fn first_doc(&self) -> u32 {
         self.skips.entry().base.wrapping_add(1)
+    }
+
+    /// Where its documents and frequencies are, in the bytes of [`TermBytes::docs`].
+    pub fn docs_range(&self) -> Range<usize> {
+        self.skips.entry().docs.clone()
+    }
+
+    /// Where the positions of its documents are, in the `positions_len` bytes of the term's positions.
+    pub fn positions_range(&self, positions_len: u64) -> Range<u64> {
+        let entry = self.skips.entry();
+        let end = if self.skips.block() >= self.skips.num_full() { positions_len } else { entry.positions_end() };
+        entry.positions_at.min(positions_len)..end.min(positions_len)
     }
 
     /// Impacts of the block; of the whole term for a tail. None at all means that nothing is known.

@@ -5,7 +5,10 @@ use std::ops::Range;
 
 use crate::{
     codec::{DecodeError, Reader, bitpack::BLOCK_LEN},
-    postings::writer::{BEFORE_FIRST, GROUP_BLOCKS, group_len},
+    postings::{
+        position_stream::BLOCK_BYTES,
+        writer::{BEFORE_FIRST, GROUP_BLOCKS, group_len},
+    },
     terms::{FieldOptions, TermInfo},
 };
 
@@ -16,16 +19,25 @@ pub(super) struct Entry {
     pub base: u32,
     /// Its last document; `u32::MAX` for a tail.
     pub last_doc: u32,
-    /// Where its documents are, in the bytes of the term.
+    /// Where its documents are, from the end of the skip data.
     pub docs: Range<usize>,
     /// Where its positions start: a byte, and how many of the block there come before.
     pub positions_at: u64,
     pub positions_ix: u8,
-    /// Where its impacts are, in the bytes of the term.
+    /// Where its impacts are, in the skip data.
     pub impacts: Range<usize>,
     /// Where the next block's positions start.
     next_positions_at: u64,
     next_positions_ix: u8,
+}
+
+impl Entry {
+    /// Behind the last byte that holds positions of the block; may pass the end of the term's positions.
+    pub fn positions_end(&self) -> u64 {
+        // A block that the next one shares is needed whole.
+        let shared = if self.next_positions_ix > 0 { BLOCK_BYTES } else { 0 };
+        self.next_positions_at.saturating_add(shared)
+    }
 }
 
 /// A view that moves forward over the blocks of a term.
@@ -40,8 +52,8 @@ pub(super) struct Skips {
     positions_tail: Option<u64>,
     groups_at: usize,
     entries_at: usize,
-    docs_at: usize,
-    docs_end: usize,
+    skip_len: usize,
+    docs_len: usize,
     /// Where the next entry is read.
     reader_at: usize,
     group_last: u32,
@@ -62,12 +74,11 @@ impl Skips {
         Self { num_blocks: 1, entry: Entry { last_doc: u32::MAX, ..Entry::default() }, ..Self::default() }
     }
 
-    /// On the first block.
+    /// On the first block, given all skip data.
     pub fn open(options: FieldOptions, info: &TermInfo, bytes: &[u8]) -> Result<Self, DecodeError> {
         let num_full = info.doc_freq / BLOCK_LEN as u32;
         let has_tail = !info.doc_freq.is_multiple_of(BLOCK_LEN as u32);
-        let docs_at = info.skip_len as usize;
-        let needed = docs_at + info.docs_len as usize;
+        let needed = info.skip_len as usize;
         if bytes.len() < needed {
             return Err(DecodeError::Truncated { offset: 0, needed, have: bytes.len() });
         }
@@ -75,11 +86,11 @@ impl Skips {
             options,
             num_full,
             num_blocks: num_full + u32::from(has_tail),
-            docs_at,
-            docs_end: needed,
+            skip_len: needed,
+            docs_len: info.docs_len as usize,
             ..Self::default()
         };
-        let mut reader = Reader::new(&bytes[..docs_at]);
+        let mut reader = Reader::new(&bytes[..needed]);
         if num_full > 0 {
             if options.freqs {
                 let len = reader.prefixed()?.len();
@@ -95,7 +106,6 @@ impl Skips {
         }
         skips.entry.base = BEFORE_FIRST;
         skips.entry.last_doc = BEFORE_FIRST;
-        skips.entry.docs = docs_at..docs_at;
         skips.enter_group(0, bytes)?;
         Ok(skips)
     }
@@ -141,20 +151,20 @@ impl Skips {
             let mut reader = self.group_reader(before, bytes);
             self.entry.last_doc = reader.u32()?;
             self.reader_at = self.entries_at.saturating_add(reader.u32()? as usize);
-            self.entry.docs.end = self.docs_at.saturating_add(reader.u32()? as usize);
+            self.entry.docs.end = reader.u32()? as usize;
             if self.options.positions {
                 self.entry.next_positions_at = reader.u64()?;
                 self.entry.next_positions_ix = reader.u8()?;
             }
         } else {
             self.reader_at = self.entries_at;
-            self.entry.docs.end = self.docs_at;
+            self.entry.docs.end = 0;
         }
         self.block = group * GROUP_BLOCKS as u32;
         if group < self.num_groups() {
             self.group_last = self.group_reader(group, bytes).u32()?;
             if self.options.freqs {
-                let mut reader = Reader::at(&bytes[..self.docs_at], self.reader_at);
+                let mut reader = Reader::at(&bytes[..self.skip_len], self.reader_at);
                 reader.prefixed()?;
                 self.reader_at = reader.offset();
             }
@@ -173,15 +183,15 @@ impl Skips {
         let start = entry.docs.end;
         if self.block >= self.num_full {
             entry.last_doc = u32::MAX;
-            entry.docs = start..self.docs_end;
+            entry.docs = start.min(self.docs_len)..self.docs_len;
             entry.impacts = self.term_impacts.clone();
             return Ok(());
         }
-        let mut reader = Reader::at(&bytes[..self.docs_at], self.reader_at);
+        let mut reader = Reader::at(&bytes[..self.skip_len], self.reader_at);
         entry.last_doc = entry.base.wrapping_add(reader.vint15()?);
         let len = reader.vint15()? as usize;
         entry.docs = start..start.saturating_add(len);
-        if entry.docs.end > self.docs_end || (entry.base != BEFORE_FIRST && entry.last_doc <= entry.base) {
+        if entry.docs.end > self.docs_len || (entry.base != BEFORE_FIRST && entry.last_doc <= entry.base) {
             return Err(reader.invalid("skip entry out of range"));
         }
         if self.options.positions {

@@ -70,7 +70,7 @@ fn open(options: FieldOptions, info: &TermInfo, bytes: &[u8], max_doc: u32, dama
         Bytes::copy_from_slice(bytes.get(start..end).unwrap_or_default())
     };
     let positions = options.positions.then(|| cut(info.positions_range()));
-    Postings::open(options, max_doc, info, cut(info.docs_range()), positions, damage)
+    Postings::open(options, max_doc, info, TermBytes::whole(info, cut(info.docs_range()), positions), damage)
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::{Walk, hash};
 use crate::{
     error::{Error, ErrorKind, Result},
     ids::FieldOrd,
-    postings::{Damage, END, Postings},
+    postings::{Damage, END, Postings, TermBytes},
     segment::{OpenSegment, SectionKind, VerifiedFile},
     storage::File,
     terms::{TermCursor, TermIndex, TermInfo},
@@ -179,7 +179,8 @@ impl<F: File> FieldWalk<'_, F> {
         let damage = Damage::default();
         let positions = options.positions.then(|| bytes.slice(..info.positions_len as usize));
         let docs = bytes.slice(info.positions_len as usize..);
-        let mut postings = Postings::open(options, self.segment.max_doc(), info, docs, positions, &damage);
+        let bytes = TermBytes::whole(info, docs, positions);
+        let mut postings = Postings::open(options, self.segment.max_doc(), info, bytes, &damage);
         let (mut docs, mut freqs, mut last, mut found) = (0u32, 0u64, None, Vec::new());
         loop {
             let doc = postings.next();

@@ -1,0 +1,144 @@
+//! The bytes of a term that a reader works on: skip data whole, documents and positions as far as they were read.
+//!
+//! A query that knows from skip data which blocks can still win reads those alone. What was not read is absent, not
+//! empty: a reader that asks for it gets [`DecodeError::NotRead`], which is a fault of the planner and never an answer.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::{codec::DecodeError, terms::TermInfo};
+
+/// Bytes of one term.
+#[derive(Debug, Clone, Default)]
+pub struct TermBytes {
+    /// All skip data; empty for a term without full blocks.
+    pub skips: Bytes,
+    /// Documents and frequencies, places counted from the end of the skip data.
+    pub docs: Runs,
+    /// Positions, if they will be asked for.
+    pub positions: Option<Runs>,
+}
+
+impl TermBytes {
+    /// A term that was read whole: `docs` are the bytes of [`TermInfo::docs_range`] (skip data and documents),
+    /// `positions` those of [`TermInfo::positions_range`].
+    pub fn whole(info: &TermInfo, docs: Bytes, positions: Option<Bytes>) -> Self {
+        let split = (info.skip_len as usize).min(docs.len());
+        Self {
+            skips: docs.slice(..split),
+            docs: Runs::whole(docs.slice(split..)),
+            positions: positions.map(Runs::whole),
+        }
+    }
+}
+
+/// A stretch of bytes of which all or parts are there.
+#[derive(Debug, Clone, Default)]
+pub struct Runs {
+    /// Where each part starts, ascending, and its bytes. They may overlap.
+    parts: Vec<(u64, Bytes)>,
+    is_whole: bool,
+}
+
+impl Runs {
+    /// All of it.
+    pub fn whole(bytes: Bytes) -> Self {
+        Self { parts: vec![(0, bytes)], is_whole: true }
+    }
+
+    /// Whether nothing is absent.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// Adds a part that starts at `start`.
+    pub fn insert(&mut self, start: u64, bytes: Bytes) {
+        let at = self.parts.partition_point(|(known, _)| *known <= start);
+        self.parts.insert(at, (start, bytes));
+    }
+
+    /// Bytes from `at` to the end of the part that has it; none at the end of the whole.
+    ///
+    /// # Errors
+    /// [`DecodeError::NotRead`] if they are absent.
+    #[inline]
+    pub fn rest(&self, at: u64) -> Result<&[u8], DecodeError> {
+        if self.is_whole {
+            let bytes = self.parts.first().map_or(&[][..], |(_, bytes)| bytes);
+            return Ok(bytes.get(usize::try_from(at).unwrap_or(usize::MAX)..).unwrap_or_default());
+        }
+        // Of parts that overlap the last one to start reaches furthest behind `at`, as a planner reads blocks whole.
+        let part = self.parts[..self.parts.partition_point(|(start, _)| *start <= at)].last();
+        let bytes = part.and_then(|(start, bytes)| bytes.get(usize::try_from(at - start).ok()?..));
+        bytes.filter(|bytes| !bytes.is_empty()).ok_or(DecodeError::NotRead { offset: at })
+    }
+
+    /// The bytes of `range`.
+    ///
+    /// # Errors
+    /// [`DecodeError::NotRead`] if some are absent, [`DecodeError::Truncated`] if the whole ends before.
+    #[inline]
+    pub fn get(&self, range: Range<usize>) -> Result<&[u8], DecodeError> {
+        let (start, needed) = (range.start, range.end.saturating_sub(range.start));
+        let rest = if needed == 0 { &[] } else { self.rest(start as u64)? };
+        rest.get(..needed).ok_or(match self.is_whole {
+            true => DecodeError::Truncated { offset: start, needed, have: rest.len() },
+            false => DecodeError::NotRead { offset: start as u64 },
+        })
+    }
+
+    /// The bytes of `range`, put together from parts that touch where it needs several.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub fn gather(&self, range: Range<usize>) -> Result<Bytes, DecodeError> {
+        let mut gathered = Vec::new();
+        let mut at = range.start;
+        while at < range.end {
+            let rest = self.rest(at as u64)?;
+            let take = &rest[..rest.len().min(range.end - at)];
+            if at == range.start && take.len() == range.len() {
+                let part = self.parts.iter().find(|(_, bytes)| bytes.as_ptr_range().contains(&take.as_ptr()));
+                return Ok(part.map_or_else(|| Bytes::copy_from_slice(take), |(_, bytes)| bytes.slice_ref(take)));
+            }
+            if take.is_empty() {
+                return Err(DecodeError::Truncated { offset: at, needed: range.end - at, have: 0 });
+            }
+            gathered.extend_from_slice(take);
+            at += take.len();
+        }
+        Ok(gathered.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absent_bytes_are_not_empty_ones() {
+        let mut runs = Runs::default();
+        runs.insert(10, Bytes::from_static(b"klmnop"));
+        runs.insert(2, Bytes::from_static(b"cde"));
+        runs.insert(14, Bytes::from_static(b"opqr"));
+        assert_eq!(runs.get(2..5).unwrap(), b"cde");
+        assert_eq!(runs.get(10..12).unwrap(), b"kl");
+        assert_eq!(runs.rest(15).unwrap(), b"pqr");
+        assert_eq!(runs.gather(11..18).unwrap(), &b"lmnopqr"[..]);
+        for range in [0..1, 4..6, 5..6, 12..19, 18..19] {
+            assert_eq!(runs.get(range.clone()), Err(DecodeError::NotRead { offset: range.start as u64 }));
+        }
+        assert!(runs.gather(4..12).is_err());
+        assert_eq!(runs.get(7..7).unwrap(), b"");
+    }
+
+    #[test]
+    fn the_end_of_the_whole_is_an_end() {
+        let runs = Runs::whole(Bytes::from_static(b"abc"));
+        assert_eq!(runs.rest(9).unwrap(), b"");
+        assert_eq!(runs.get(1..9), Err(DecodeError::Truncated { offset: 1, needed: 8, have: 2 }));
+        assert_eq!(runs.gather(1..3).unwrap(), &b"bc"[..]);
+        assert!(runs.gather(1..9).is_err());
+    }
+}

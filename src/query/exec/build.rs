@@ -1,0 +1,84 @@
+//! Scorers of a tree.
+
+use crate::query::{
+    bind::Node,
+    scorer::{
+        BoxScorer,
+        boolean::{AndScorer, Combine, ConstantScorer, ExcludeScorer, OptionalScorer, OrScorer},
+        sets::{AllScorer, SetScorer},
+    },
+};
+
+use super::run::SegmentRun;
+
+impl SegmentRun<'_> {
+    /// The scorer of a node; `None` if it matches nothing here.
+    pub(in crate::query) fn build(&self, node: &Node, scored: bool) -> Option<BoxScorer> {
+        Some(match node {
+            Node::None => return None,
+            Node::All(score) => Box::new(AllScorer::new(self.max_doc(), *score)),
+            Node::Term { leaf, boost } => Box::new(self.term(*leaf, *boost)?),
+            Node::Phrase { leaves, slop, boost } => Box::new(self.phrase(leaves, *slop, *boost)?),
+            Node::Pattern { leaf, boost, scoring } => {
+                if self.plan.data[self.segment].patterns[*leaf].is_empty() {
+                    return None;
+                }
+                self.pattern(*leaf, *boost, *scoring, scored)
+            }
+            Node::Constant { node, score } => {
+                Box::new(ConstantScorer { inner: self.build(node, false)?, score: *score })
+            }
+            Node::Set(set) => Box::new(SetScorer::new(self.filter.sets.get(*set)?.clone(), 0.0)),
+            Node::DisMax { nodes, tie_breaker } => {
+                let clauses: Vec<_> = nodes.iter().filter_map(|node| self.build(node, scored)).collect();
+                if clauses.is_empty() {
+                    return None;
+                }
+                Box::new(OrScorer::new(clauses, 1, Combine::Best(*tie_breaker)))
+            }
+            Node::Boolean { must, should, must_not, filter, min_should } => {
+                return self.build_boolean([must, should, must_not, filter], *min_should, scored);
+            }
+        })
+    }
+
+    fn build_boolean(
+        &self,
+        [must, should, must_not, filter]: [&Vec<Node>; 4],
+        min_should: usize,
+        scored: bool,
+    ) -> Option<BoxScorer> {
+        let mut required = Vec::with_capacity(must.len() + filter.len() + 1);
+        for node in must {
+            required.push((self.build(node, scored)?, true));
+        }
+        for node in filter {
+            required.push((self.build(node, false)?, false));
+        }
+        let mut optional: Vec<_> = should.iter().filter_map(|node| self.build(node, scored)).collect();
+        if min_should > 0 {
+            if optional.len() < min_should {
+                return None;
+            }
+            let clauses = std::mem::take(&mut optional);
+            required.push((Box::new(OrScorer::new(clauses, min_should, Combine::Sum)), true));
+        }
+        let mut scorer: BoxScorer = if required.len() == 1 && required[0].1 {
+            required.remove(0).0
+        } else if required.is_empty() {
+            return None;
+        } else {
+            Box::new(AndScorer::new(required))
+        };
+        if scored && !optional.is_empty() {
+            let optional = Box::new(OrScorer::new(optional, 1, Combine::Sum));
+            scorer = Box::new(OptionalScorer { required: scorer, optional });
+        }
+        let excluded: Vec<_> = must_not.iter().filter_map(|node| self.build(node, false)).collect();
+        if !excluded.is_empty() {
+            let excluded = Box::new(OrScorer::new(excluded, 1, Combine::Sum));
+            scorer = Box::new(ExcludeScorer { required: scorer, excluded });
+        }
+        Some(scorer)
+    }
+}

@@ -1,0 +1,171 @@
+//! The terms of one segment, opened.
+
+use std::sync::Arc;
+
+use crate::{
+    bitset::BitSet,
+    error::{Error, Result},
+    postings::{Damage, END, Postings, TermBytes},
+    query::{
+        PatternScoring, Plan, SegmentFilter,
+        bind::Node,
+        scorer::{
+            BoxScorer,
+            phrase::PhraseScorer,
+            sets::{ListScorer, SetScorer},
+            term::{Norms, TermScorer, TermWeight},
+        },
+    },
+};
+
+/// One segment while it is being answered.
+pub(in crate::query) struct SegmentRun<'a> {
+    pub plan: &'a Plan,
+    pub segment: usize,
+    pub filter: &'a SegmentFilter,
+    pub damage: Damage,
+}
+
+impl SegmentRun<'_> {
+    /// # Errors
+    /// What was damaged.
+    pub(in crate::query) fn check(&self) -> Result<()> {
+        let at = |error| Error::corrupt(format!("postings of segment {}", self.segment), error);
+        self.damage.check().map_err(at)
+    }
+
+    pub(super) fn max_doc(&self) -> u32 {
+        self.plan.segments[self.segment].max_doc
+    }
+
+    /// The count of a query that statistics answer, where every document counts.
+    pub(super) fn known_count(&self) -> Option<u64> {
+        match &self.plan.root {
+            Node::Term { leaf, .. } => {
+                Some(self.plan.data[self.segment].terms[*leaf].info.map_or(0, |info| u64::from(info.doc_freq)))
+            }
+            Node::All(_) => Some(u64::from(self.max_doc())),
+            _ => None,
+        }
+    }
+
+    pub(in crate::query) fn postings(&self, leaf: usize, positions: bool) -> Option<Postings> {
+        let field = self.plan.terms[leaf].field;
+        let term = &self.plan.data[self.segment].terms[leaf];
+        let options = self.plan.segments[self.segment].fields.get(&field)?.index.options();
+        let positions = if positions { term.positions.clone() } else { None };
+        let info = term.info.as_ref()?;
+        let bytes = TermBytes::whole(info, term.docs.clone(), positions);
+        Some(Postings::open(options, self.max_doc(), info, bytes, &self.damage))
+    }
+
+    pub(in crate::query) fn norms(&self, leaf: usize) -> Norms {
+        let data = &self.plan.data[self.segment];
+        let own = data.terms[leaf].norms.clone();
+        own.or_else(|| data.norms.get(&self.plan.terms[leaf].field).cloned()).unwrap_or_default()
+    }
+
+    fn weight(&self, leaf: usize, boost: f32) -> TermWeight {
+        let weight = &self.plan.term_weights[leaf];
+        TermWeight { weight: weight.weight * boost, lengths: weight.lengths.clone() }
+    }
+
+    pub(in crate::query) fn term(&self, leaf: usize, boost: f32) -> Option<TermScorer> {
+        Some(TermScorer::new(self.postings(leaf, false)?, self.weight(leaf, boost), self.norms(leaf)))
+    }
+
+    pub(in crate::query) fn phrase(&self, leaves: &[(u32, usize)], slop: u32, boost: f32) -> Option<PhraseScorer> {
+        let terms: Option<Vec<_>> =
+            leaves.iter().map(|&(place, leaf)| Some((self.postings(leaf, true)?, place, leaf))).collect();
+        let (terms, first) = (terms?, leaves.first()?.1);
+        let idfs = leaves.iter().map(|&(_, leaf)| f64::from(self.plan.term_weights[leaf].weight)).sum::<f64>();
+        let weight = TermWeight { weight: idfs as f32 * boost, lengths: self.plan.term_weights[first].lengths.clone() };
+        // Norms of a singleton cover one document: with it, a phrase matches nothing else.
+        Some(PhraseScorer::new(terms, slop, weight, self.norms(first)))
+    }
+
+    /// Documents with one of the terms.
+    pub(super) fn union_set(&self, leaves: &[(usize, f32)]) -> BitSet {
+        let mut words = vec![0u64; (self.max_doc() as usize).div_ceil(64)];
+        for &(leaf, _) in leaves {
+            if let Some(mut postings) = self.postings(leaf, false) {
+                postings.next();
+                postings.drain_docs(END, |doc| words[doc as usize / 64] |= 1 << (doc % 64));
+            }
+        }
+        BitSet::from_words(words, self.max_doc())
+    }
+
+    /// Documents with a term of the pattern.
+    fn pattern_set(&self, leaf: usize) -> BitSet {
+        let mut set = vec![0u64; (self.max_doc() as usize).div_ceil(64)];
+        self.each_pattern_postings(leaf, |mut postings| {
+            postings.next();
+            postings.drain_docs(END, |doc| set[doc as usize / 64] |= 1 << (doc % 64));
+        });
+        BitSet::from_words(set, self.max_doc())
+    }
+
+    fn each_pattern_postings(&self, leaf: usize, mut each: impl FnMut(Postings)) {
+        let field = self.plan.patterns[leaf].field;
+        let Some(text) = self.plan.segments[self.segment].fields.get(&field) else { return };
+        let options = text.index.options();
+        for term in &self.plan.data[self.segment].patterns[leaf] {
+            let bytes = TermBytes::whole(&term.info, term.docs.clone(), None);
+            each(Postings::open(options, self.max_doc(), &term.info, bytes, &self.damage));
+        }
+    }
+
+    /// Frequencies of all terms of a pattern, summed per document.
+    pub(in crate::query) fn pattern_freqs(&self, leaf: usize) -> Vec<(u32, u32)> {
+        let mut found: Vec<(u32, u32)> = Vec::new();
+        let mut terms = 0;
+        self.each_pattern_postings(leaf, |mut postings| {
+            terms += 1;
+            while postings.next() != END {
+                found.push((postings.doc(), postings.freq()));
+            }
+        });
+        if terms > 1 {
+            found.sort_unstable_by_key(|entry| entry.0);
+            found.dedup_by(|later, kept| {
+                let same = later.0 == kept.0;
+                if same {
+                    kept.1 = kept.1.saturating_add(later.1);
+                }
+                same
+            });
+        }
+        found
+    }
+
+    pub(super) fn pattern(&self, leaf: usize, boost: f32, scoring: PatternScoring, scored: bool) -> BoxScorer {
+        let weight = &self.plan.pattern_weights[leaf];
+        let flat = match scoring {
+            PatternScoring::Constant => Some(1.0),
+            PatternScoring::Blended if !scored => Some(0.0),
+            PatternScoring::Blended => weight.flat,
+        };
+        if let Some(score) = flat {
+            return Box::new(SetScorer::new(Arc::new(self.pattern_set(leaf)), score * boost));
+        }
+        let boosted = TermWeight { weight: weight.weight.weight * boost, lengths: weight.weight.lengths.clone() };
+        let norms = self.plan.data[self.segment].norms.get(&self.plan.patterns[leaf].field).cloned();
+        let norms = norms.unwrap_or_default();
+        let scores = self.pattern_freqs(leaf).into_iter();
+        Box::new(ListScorer::new(scores.map(|(doc, freq)| (doc, boosted.score(freq as f32, norms.get(doc)))).collect()))
+    }
+
+    /// The documents of a node as a set.
+    pub(super) fn set(&self, node: &Node) -> BitSet {
+        let mut set = BitSet::new(self.max_doc());
+        if let Some(mut scorer) = self.build(node, false) {
+            let mut doc = scorer.next();
+            while doc < self.max_doc() {
+                set.insert(doc);
+                doc = scorer.next();
+            }
+        }
+        set
+    }
+}

@@ -1,0 +1,101 @@
+//! Trees that have a collector of their own: unions, unions of best-of groups, conjunctions of terms.
+
+use crate::query::{bind::Node, collect::Groups, scorer::term::TermScorer};
+
+use super::run::SegmentRun;
+
+/// Groups of a union that has a collector of its own: each takes 48 KiB.
+const MAX_GROUPS: usize = 32;
+
+/// Shapes that have a collector of their own.
+pub(super) enum Bulk {
+    Union(Vec<TermScorer>, Option<Groups>),
+    Conjunction(Vec<TermScorer>),
+}
+
+/// Leaves with their boosts, and how much the lesser ones of the group count.
+type TermGroup = (Vec<(usize, f32)>, f32);
+
+impl Node {
+    /// Terms of a query that is nothing but a union of terms.
+    pub(super) fn union_leaves(&self) -> Option<Vec<(usize, f32)>> {
+        match self {
+            Self::Term { leaf, boost } => Some(vec![(*leaf, *boost)]),
+            Self::Boolean { must, should, must_not, filter, min_should: 0..=1 }
+                if must.is_empty() && must_not.is_empty() && filter.is_empty() =>
+            {
+                terms_of(should)
+            }
+            _ => None,
+        }
+    }
+
+    /// Terms of a query that matches where any of them is.
+    pub(super) fn any_leaves(&self) -> Option<Vec<(usize, f32)>> {
+        let of_groups = || self.union_groups().map(|groups| groups.into_iter().flat_map(|(terms, _)| terms).collect());
+        self.union_leaves().or_else(of_groups)
+    }
+
+    /// Terms of a union of terms and of best-of groups of terms, group by group with their tie breakers.
+    fn union_groups(&self) -> Option<Vec<TermGroup>> {
+        let group = |node: &Self| match node {
+            Self::Term { leaf, boost } => Some((vec![(*leaf, *boost)], 1.0)),
+            Self::DisMax { nodes, tie_breaker } if (0.0..=1.0).contains(tie_breaker) => {
+                terms_of(nodes).map(|terms| (terms, *tie_breaker))
+            }
+            _ => None,
+        };
+        match self {
+            Self::DisMax { .. } => group(self).map(|group| vec![group]),
+            Self::Boolean { must, should, must_not, filter, min_should: 0..=1 }
+                if must.is_empty() && must_not.is_empty() && filter.is_empty() =>
+            {
+                should.iter().map(group).collect::<Option<Vec<_>>>().filter(|groups| groups.len() <= MAX_GROUPS)
+            }
+            _ => None,
+        }
+    }
+
+    /// Terms of a query that is nothing but a conjunction of terms.
+    fn conjunction_leaves(&self) -> Option<Vec<(usize, f32)>> {
+        match self {
+            Self::Boolean { must, should, must_not, filter, .. }
+                if should.is_empty() && must_not.is_empty() && filter.is_empty() =>
+            {
+                terms_of(must)
+            }
+            _ => None,
+        }
+    }
+}
+
+fn terms_of(nodes: &[Node]) -> Option<Vec<(usize, f32)>> {
+    let term = |node: &Node| match node {
+        Node::Term { leaf, boost } => Some((*leaf, *boost)),
+        _ => None,
+    };
+    nodes.iter().map(term).collect()
+}
+
+impl SegmentRun<'_> {
+    /// The collector of the whole query, if it has one.
+    pub(super) fn bulk(&self) -> Option<Bulk> {
+        if let Some(leaves) = self.plan.root.union_leaves() {
+            let terms = leaves.iter().filter_map(|&(leaf, boost)| self.term(leaf, boost)).collect();
+            return Some(Bulk::Union(terms, None));
+        }
+        if let Some(groups) = self.plan.root.union_groups() {
+            let (mut terms, mut group_of) = (Vec::new(), Vec::new());
+            for (group, (leaves, _)) in groups.iter().enumerate() {
+                for term in leaves.iter().filter_map(|&(leaf, boost)| self.term(leaf, boost)) {
+                    terms.push(term);
+                    group_of.push(group);
+                }
+            }
+            let tie_breakers = groups.iter().map(|(_, share)| *share).collect();
+            return Some(Bulk::Union(terms, Some(Groups::new(group_of, tie_breakers))));
+        }
+        let leaves = self.plan.root.conjunction_leaves()?;
+        leaves.iter().map(|&(leaf, boost)| self.term(leaf, boost)).collect::<Option<Vec<_>>>().map(Bulk::Conjunction)
+    }
+}

@@ -1,0 +1,117 @@
+//! What a plan knows of segments, fields and terms, and what it gives.
+
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
+
+use bytes::Bytes;
+
+use crate::{
+    bitset::BitSet,
+    ids::{DocOrd, FieldOrd},
+    postings::TextStream,
+    query::{
+        bm25::LengthTable,
+        scorer::term::{Norms, TermWeight},
+    },
+    terms::{FieldTotals, TermIndex, TermInfo},
+};
+
+/// What a plan knows of a segment; made once per snapshot and shared.
+#[derive(Debug, Clone, Default)]
+pub struct SegmentText {
+    /// Documents, deleted ones included.
+    pub max_doc: u32,
+    /// Fields with terms: text, keyword, id.
+    pub fields: BTreeMap<FieldOrd, FieldText>,
+}
+
+/// One field of a segment.
+#[derive(Debug, Clone)]
+pub struct FieldText {
+    /// The parsed term index.
+    pub index: Arc<TermIndex>,
+    /// The whole `terms` stream, where it is resident.
+    pub terms: Option<Bytes>,
+    /// The whole `postings` stream, where it is resident.
+    pub postings: Option<Bytes>,
+    /// The whole `norms` stream, where it is resident.
+    pub norms: Option<Bytes>,
+    /// Whether the field has norms at all (text fields do).
+    pub has_norms: bool,
+}
+
+/// Which documents of a segment may match.
+#[derive(Debug, Clone, Default)]
+pub struct SegmentFilter {
+    /// Live documents; `None`: all.
+    pub live: Option<Arc<BitSet>>,
+    /// What every match must be in besides (the request's column filter); `None`: no condition.
+    pub filter: Option<Arc<BitSet>>,
+    /// The sets that [`Query::Filter`] leaves name.
+    pub sets: Vec<Arc<BitSet>>,
+}
+
+/// Bytes that a plan needs next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Want {
+    /// Position of the segment in the plan.
+    pub segment: usize,
+    /// The field.
+    pub field: FieldOrd,
+    /// Which of its streams.
+    pub stream: TextStream,
+    /// Which bytes.
+    pub range: Range<u64>,
+}
+
+/// One ranked document.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ScoredDoc {
+    /// Larger is better.
+    pub score: f32,
+    /// Position of the segment in the plan.
+    pub segment: u32,
+    /// The document.
+    pub doc: DocOrd,
+}
+
+/// A term in one segment.
+#[derive(Debug, Clone, Default)]
+pub(in crate::query) struct SegmentTerm {
+    pub info: Option<TermInfo>,
+    pub docs: Bytes,
+    pub positions: Option<Bytes>,
+    /// The norm of a term of one document, where the rest of the field's norms is not needed.
+    pub norms: Option<Norms>,
+}
+
+/// A term that a pattern stands for, in one segment.
+#[derive(Debug, Clone)]
+pub(in crate::query) struct PatternTerm {
+    pub term: Vec<u8>,
+    pub info: TermInfo,
+    pub docs: Bytes,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(in crate::query) struct SegmentData {
+    pub can_match: bool,
+    pub terms: Vec<SegmentTerm>,
+    pub patterns: Vec<Vec<PatternTerm>>,
+    pub norms: BTreeMap<FieldOrd, Norms>,
+}
+
+/// Index-wide facts of one field.
+#[derive(Debug, Clone)]
+pub(in crate::query) struct FieldStats {
+    pub totals: FieldTotals,
+    pub lengths: LengthTable,
+}
+
+/// How a pattern scores, the same in all segments.
+#[derive(Debug, Clone)]
+pub(in crate::query) struct PatternWeight {
+    pub weight: TermWeight,
+    pub doc_freq: u64,
+    /// Too broad to look at frequencies: every match has this score.
+    pub flat: Option<f32>,
+}

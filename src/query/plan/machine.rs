@@ -1,0 +1,206 @@
+//! The step machine: what is wanted next, and what comes of it.
+
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
+
+use bytes::Bytes;
+
+use crate::{
+    error::{Error, Result},
+    ids::FieldOrd,
+    postings::TextStream,
+    query::{
+        Bm25Params, Query,
+        bind::{Binder, Node, PatternLeaf, TermLeaf},
+        scorer::term::TermWeight,
+    },
+    terms::TermMatcher,
+};
+
+use super::data::{FieldStats, PatternWeight, SegmentData, SegmentTerm, SegmentText, Want};
+
+/// What requested bytes are for.
+#[derive(Debug, Clone)]
+pub(in crate::query) enum Slot {
+    TermBlock { leaf: usize },
+    PatternBlocks { leaf: usize },
+    Docs { leaf: usize },
+    Positions { leaf: usize },
+    PatternDocs { leaf: usize, start: u64, terms: Range<usize> },
+    Norms { first_doc: u32 },
+    TermNorm { leaf: usize, first_doc: u32 },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Terms,
+    Postings,
+    Ready,
+}
+
+/// A query on its way to its answer.
+#[derive(Debug)]
+pub struct Plan {
+    pub(in crate::query) segments: Vec<Arc<SegmentText>>,
+    pub(in crate::query) data: Vec<SegmentData>,
+    pub(in crate::query) root: Node,
+    pub(in crate::query) terms: Vec<TermLeaf>,
+    pub(in crate::query) patterns: Vec<PatternLeaf>,
+    pub(in crate::query) fields: BTreeMap<FieldOrd, FieldStats>,
+    pub(in crate::query) term_weights: Vec<TermWeight>,
+    pub(in crate::query) term_doc_freqs: Vec<u64>,
+    pub(in crate::query) pattern_weights: Vec<PatternWeight>,
+    pub(in crate::query) params: Bm25Params,
+    /// One per pattern.
+    pub(in crate::query) matchers: Vec<TermMatcher>,
+    pub(super) state: State,
+    pub(super) wants: Vec<Want>,
+    pub(super) pending: Vec<(usize, usize, Slot)>,
+    pub(in crate::query) notes: Vec<String>,
+}
+
+impl Plan {
+    /// Plans `query` over `segments` with default parameters.
+    ///
+    /// # Errors
+    /// `corrupt` if something resident is damaged.
+    pub fn new(query: &Query, segments: Vec<Arc<SegmentText>>) -> Result<Self> {
+        Self::with_params(query, segments, Bm25Params::default())
+    }
+
+    /// Plans `query` over `segments`.
+    ///
+    /// # Errors
+    /// `corrupt` if something resident is damaged.
+    pub fn with_params(query: &Query, segments: Vec<Arc<SegmentText>>, params: Bm25Params) -> Result<Self> {
+        let mut binder = Binder::default();
+        let root = binder.bind(query, 1.0, true);
+        let Binder { terms, patterns } = binder;
+        let matchers = patterns.iter().map(|leaf| TermMatcher::new(&leaf.pattern)).collect();
+        let data = segments
+            .iter()
+            .map(|_| SegmentData {
+                can_match: true,
+                terms: vec![SegmentTerm::default(); terms.len()],
+                patterns: vec![Vec::new(); patterns.len()],
+                norms: BTreeMap::new(),
+            })
+            .collect();
+        let mut plan = Self {
+            segments,
+            data,
+            root,
+            terms,
+            patterns,
+            fields: BTreeMap::new(),
+            term_weights: Vec::new(),
+            term_doc_freqs: Vec::new(),
+            pattern_weights: Vec::new(),
+            params,
+            matchers,
+            state: State::Terms,
+            wants: Vec::new(),
+            pending: Vec::new(),
+            notes: Vec::new(),
+        };
+        if plan.root == Node::None {
+            plan.state = State::Ready;
+            plan.data.iter_mut().for_each(|data| data.can_match = false);
+            return Ok(plan);
+        }
+        plan.request_terms()?;
+        plan.go_on()?;
+        Ok(plan)
+    }
+
+    /// Whether nothing more is wanted.
+    pub fn is_ready(&self) -> bool {
+        self.state == State::Ready
+    }
+
+    /// Ranges to read next, of all segments; none of them empty, none twice.
+    pub fn wanted(&self) -> &[Want] {
+        &self.wants
+    }
+
+    /// Takes the bytes of [`Self::wanted`], in order.
+    ///
+    /// # Errors
+    /// `corrupt` if they are damaged.
+    pub fn feed(&mut self, bytes: Vec<Bytes>) -> Result<()> {
+        if bytes.len() != self.wants.len() {
+            return Err(Error::invalid(format!("{} ranges for {} wanted", bytes.len(), self.wants.len())));
+        }
+        for (want, bytes) in self.wants.iter().zip(&bytes) {
+            if bytes.len() as u64 != want.range.end - want.range.start {
+                return Err(Error::invalid(format!("{} bytes for {:?}", bytes.len(), want.range)));
+            }
+        }
+        let wants = std::mem::take(&mut self.wants);
+        for (segment, want, slot) in std::mem::take(&mut self.pending) {
+            self.deliver(segment, wants[want].field, slot, bytes[want].clone())?;
+        }
+        self.go_on()
+    }
+
+    /// What was cut to stay within bounds (a pattern with too many terms), in words.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Enters the next states as long as nothing is missing.
+    fn go_on(&mut self) -> Result<()> {
+        while self.wants.is_empty() {
+            match self.state {
+                State::Terms => {
+                    self.state = State::Postings;
+                    self.weigh();
+                    self.request_postings()?;
+                }
+                State::Postings => {
+                    self.state = State::Ready;
+                    return Ok(());
+                }
+                State::Ready => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes `range` from what is resident, or asks for it.
+    pub(in crate::query) fn request(
+        &mut self,
+        segment: usize,
+        field: FieldOrd,
+        stream: TextStream,
+        range: Range<u64>,
+        slot: Slot,
+    ) -> Result<()> {
+        if range.is_empty() {
+            return self.deliver(segment, field, slot, Bytes::new());
+        }
+        let resident = self.segments[segment].fields.get(&field).and_then(|text| match stream {
+            TextStream::Terms => text.terms.as_ref(),
+            TextStream::Postings => text.postings.as_ref(),
+            TextStream::Norms => text.norms.as_ref(),
+        });
+        if let Some(stream_bytes) = resident {
+            let cut = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
+            let Some((start, end)) = cut.filter(|&(_, end)| end <= stream_bytes.len()) else {
+                let len = stream_bytes.len();
+                return Err(Error::new(
+                    crate::error::ErrorKind::Corrupt,
+                    format!("{range:?} of the {stream:?} of field {}, which has {len} bytes", field.0),
+                ));
+            };
+            let bytes = stream_bytes.slice(start..end);
+            return self.deliver(segment, field, slot, bytes);
+        }
+        let want = Want { segment, field, stream, range };
+        let ix = self.wants.iter().position(|known| *known == want).unwrap_or_else(|| {
+            self.wants.push(want);
+            self.wants.len() - 1
+        });
+        self.pending.push((segment, ix, slot));
+        Ok(())
+    }
+}

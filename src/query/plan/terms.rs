@@ -1,0 +1,86 @@
+//! The first wave: blocks of the dictionary, and what the terms found there weigh.
+
+use bytes::Bytes;
+
+use crate::{
+    error::{Error, Result},
+    ids::FieldOrd,
+    postings::TextStream,
+    query::{
+        bm25,
+        scorer::term::{Norms, TermWeight},
+    },
+    terms::{FieldTotals, find},
+};
+
+use super::{Plan, data::FieldStats, machine::Slot};
+
+impl Plan {
+    pub(super) fn request_terms(&mut self) -> Result<()> {
+        for segment in 0..self.segments.len() {
+            for leaf in 0..self.terms.len() {
+                let (field, term) = (self.terms[leaf].field, &self.terms[leaf].term);
+                let Some(text) = self.segments[segment].fields.get(&field) else { continue };
+                if let Some(range) = text.index.locate(term) {
+                    self.request(segment, field, TextStream::Terms, range, Slot::TermBlock { leaf })?;
+                }
+            }
+            self.request_pattern_blocks(segment)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the bytes of one range.
+    pub(super) fn deliver(&mut self, segment: usize, field: FieldOrd, slot: Slot, bytes: Bytes) -> Result<()> {
+        let at = |error| Error::corrupt(format!("terms of field {} in segment {segment}", field.0), error);
+        let options = self.segments[segment].fields.get(&field).map(|text| text.index.options()).unwrap_or_default();
+        let data = &mut self.data[segment];
+        match slot {
+            Slot::TermBlock { leaf } => {
+                data.terms[leaf].info = find(options, &bytes, &self.terms[leaf].term).map_err(at)?;
+            }
+            Slot::PatternBlocks { leaf } => self.collect_pattern_terms(segment, leaf, bytes).map_err(at)?,
+            Slot::Docs { leaf } => data.terms[leaf].docs = bytes,
+            Slot::Positions { leaf } => data.terms[leaf].positions = Some(bytes),
+            Slot::PatternDocs { leaf, start, terms } => {
+                for term in &mut data.patterns[leaf][terms] {
+                    let range = term.info.docs_range();
+                    let (from, to) = ((range.start - start) as usize, (range.end - start) as usize);
+                    term.docs = bytes.slice(from.min(bytes.len())..to.min(bytes.len()));
+                }
+            }
+            Slot::Norms { first_doc } => {
+                data.norms.insert(field, Norms { first_doc, bytes });
+            }
+            Slot::TermNorm { leaf, first_doc } => data.terms[leaf].norms = Some(Norms { first_doc, bytes }),
+        }
+        Ok(())
+    }
+
+    /// Computes index-wide statistics and weights, now that all terms are known.
+    pub(super) fn weigh(&mut self) {
+        let used: Vec<FieldOrd> =
+            self.terms.iter().map(|leaf| leaf.field).chain(self.patterns.iter().map(|leaf| leaf.field)).collect();
+        for field in used {
+            if self.fields.contains_key(&field) {
+                continue;
+            }
+            let (mut totals, mut has_norms) = (FieldTotals::default(), false);
+            for text in self.segments.iter().filter_map(|segment| segment.fields.get(&field)) {
+                totals.add(text.index.totals());
+                has_norms |= text.has_norms;
+            }
+            let lengths = bm25::length_table(self.params, &totals, has_norms);
+            self.fields.insert(field, FieldStats { totals, lengths });
+        }
+        for (ix, leaf) in self.terms.iter().enumerate() {
+            let infos = self.data.iter().filter_map(|data| data.terms[ix].info.as_ref());
+            let doc_freq = infos.map(|info| u64::from(info.doc_freq)).sum();
+            let stats = &self.fields[&leaf.field];
+            let weight = bm25::idf(doc_freq, stats.totals.doc_count);
+            self.term_doc_freqs.push(doc_freq);
+            self.term_weights.push(TermWeight { weight, lengths: stats.lengths.clone() });
+        }
+        self.weigh_patterns();
+    }
+}
