@@ -2,7 +2,7 @@
 
 use crate::{
     ids::FieldOrd,
-    query::{BooleanQuery, PatternScoring, Query},
+    query::{BooleanQuery, ColumnLeaf, ColumnQuery, ColumnTest, PatternScoring, Query},
     terms::TermPattern,
 };
 
@@ -42,6 +42,10 @@ pub(super) enum Node {
         score: f32,
     },
     Set(usize),
+    Column {
+        leaf: usize,
+        score: f32,
+    },
 }
 
 /// A distinct term of the query.
@@ -65,6 +69,7 @@ pub(super) struct PatternLeaf {
 pub(super) struct Binder {
     pub terms: Vec<TermLeaf>,
     pub patterns: Vec<PatternLeaf>,
+    pub columns: Vec<ColumnLeaf>,
 }
 
 impl Binder {
@@ -85,6 +90,15 @@ impl Binder {
             self.patterns.len() - 1
         });
         self.patterns[ix].scored |= scored;
+        ix
+    }
+
+    fn column(&mut self, query: &ColumnQuery, values: bool) -> usize {
+        let ix = self.columns.iter().position(|leaf| leaf.query == *query).unwrap_or_else(|| {
+            self.columns.push(ColumnLeaf { query: query.clone(), values: false });
+            self.columns.len() - 1
+        });
+        self.columns[ix].values |= values;
         ix
     }
 
@@ -126,6 +140,8 @@ impl Binder {
                 }
             }
             Query::Boolean(boolean) => self.bind_boolean(boolean, boost, scored),
+            Query::Column(ColumnQuery { test: ColumnTest::Values(ranges), .. }) if ranges.is_empty() => Node::None,
+            Query::Column(column) => Node::Column { leaf: self.column(column, false), score: boost },
             Query::Filter(set) => Node::Set(*set as usize),
         }
     }
@@ -188,7 +204,7 @@ impl Node {
         let can = |node: &Node| node.can_match(term, pattern);
         match self {
             Self::None => false,
-            Self::All(_) | Self::Set(_) => true,
+            Self::All(_) | Self::Set(_) | Self::Column { .. } => true,
             Self::Term { leaf, .. } => term(*leaf),
             Self::Phrase { leaves, .. } => leaves.iter().all(|(_, leaf)| term(*leaf)),
             Self::Pattern { leaf, .. } => pattern(*leaf),

@@ -103,6 +103,10 @@ impl Explainer<'_> {
             }
             Node::Pattern { leaf, boost, scoring } => self.explain_pattern(*leaf, *boost, *scoring, tree, doc),
             Node::Set(_) => self.matches(tree, doc).then(|| node(0.0, "in a filter", Vec::new())),
+            Node::Column { leaf, score } => self.matches(tree, doc).then(|| {
+                let field = (self.names)(plan.columns[*leaf].query.field);
+                node(*score, format!("{field} has a value that fulfils the condition"), Vec::new())
+            }),
             Node::Constant { node: inner, score } => {
                 self.matches(inner, doc).then(|| node(*score, "constant score", Vec::new()))
             }

@@ -23,6 +23,9 @@
 //! **Column filters** are leaves ([`Query::Filter`]) that name a bit set per segment, which the searcher computes from
 //! columns and hands in with [`SegmentFilter`], like the set of live documents.
 //!
+//! **Columns inside queries** are leaves ([`Query::Column`]) with a condition; [`Plan::columns`] lists them, and the
+//! searcher hands in each one's [`ColumnInput`]: a set, or packed values of which only those of candidates are decoded.
+//!
 //! **Highlighting.** [`Query::highlighter`] knows the terms, patterns and phrases of one field; give it the analyzer
 //! and a stored text, and it marks byte ranges.
 
@@ -31,6 +34,7 @@
 mod bind;
 mod bm25;
 mod collect;
+mod column;
 mod exec;
 mod expand;
 mod explain;
@@ -42,6 +46,10 @@ mod scorer;
 mod tree;
 
 pub use bm25::Bm25Params;
+pub use column::{
+    ColumnBytes, ColumnField, ColumnInput, ColumnLeaf, ColumnQuery, ColumnTest, KeywordTest, dictionary_blocks,
+    keyword_ranges,
+};
 pub use expand::MAX_PATTERN_TERMS;
 pub use highlight::Highlighter;
 pub use parse::{ParseField, ParseOptions, Parsed, parse_lucene, parse_plain};

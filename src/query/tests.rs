@@ -216,6 +216,7 @@ impl Slow<'_> {
             }
             Query::Boost(query, factor) => self.score(query, segment, ord).map(|score| score * f64::from(*factor)),
             Query::Constant(query, score) => self.score(query, segment, ord).map(|_| f64::from(*score)),
+            Query::Column(column) => panic!("{column:?}"),
             Query::Filter(set) => self.sets[segment][*set as usize].contains(ord as u32).then_some(0.0),
         }
     }
@@ -282,6 +283,7 @@ fn filters(random: &mut fastrand::Rng, corpus: &Corpus) -> (Vec<SegmentFilter>, 
             live: random.bool().then(|| some(random, docs.len(), 90)),
             filter: (random.u8(0..3) == 0).then(|| some(random, docs.len(), 40)),
             sets: vec![some(random, docs.len(), 50), some(random, docs.len(), 5)],
+            columns: Vec::new(),
         })
         .collect();
     let sets = filters.iter().map(|filter| filter.sets.clone()).collect();

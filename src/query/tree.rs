@@ -1,6 +1,10 @@
 //! The query tree.
 
-use crate::{ids::FieldOrd, query::Highlighter, terms::TermPattern};
+use crate::{
+    ids::FieldOrd,
+    query::{ColumnQuery, Highlighter},
+    terms::TermPattern,
+};
 
 /// What documents to find and how to score them. Nests freely.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +44,8 @@ pub enum Query {
     Boost(Box<Query>, f32),
     /// Matches of a query with one score for all.
     Constant(Box<Query>, f32),
+    /// Documents whose column fulfils a condition; score 1.
+    Column(ColumnQuery),
     /// Documents in the bit set of this number in [`crate::query::SegmentFilter::sets`]; score 0.
     Filter(u32),
 }

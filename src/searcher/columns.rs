@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::{
     batch::{Batch, Fetched, Slot},
-    filter::{Filter, Leaf, dictionary_blocks, keyword_ranges},
+    filter::{Filter, Leaf},
     pace::Pace,
 };
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
     error::{Error, Result},
     ids::{DocOrd, FieldOrd},
     index::SnapshotSegment,
+    query::{dictionary_blocks, keyword_ranges},
     segment::SectionKind,
     storage::File,
 };
@@ -56,6 +57,11 @@ impl SegmentColumns {
     pub fn open(&self, field: FieldOrd, column: &ColumnMeta, block: u32) -> Result<PackedBlock> {
         let bytes = self.bytes.get(&(field, block)).cloned().unwrap_or_default();
         column.open_block(block, bytes).map_err(|error| Error::from(error).at(format!("field {}", field.0)))
+    }
+
+    /// The bytes of one block; empty if it was not read.
+    pub fn bytes(&self, field: FieldOrd, block: u32) -> Bytes {
+        self.bytes.get(&(field, block)).cloned().unwrap_or_default()
     }
 
     /// Decodes one block that was read.

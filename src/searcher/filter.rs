@@ -15,17 +15,16 @@
 
 #![forbid(unsafe_code)]
 
-use std::ops::Bound;
-
 use serde_json::{Map, Value};
 
 use super::ask::hint;
 use crate::{
     bitset::BitSet,
-    columns::{ColumnKind, DictionaryBlock, DictionaryIndex, ValueRanges, value},
+    columns::{ColumnKind, ValueRanges},
     error::{Error, Result},
     ids::{DocId, FieldOrd},
-    schema::{FieldKind, Schema, dates},
+    query::{ColumnField, ColumnTest, KeywordTest},
+    schema::{FieldKind, Schema},
 };
 
 /// How deep filters nest.
@@ -67,17 +66,6 @@ pub enum Leaf {
     },
     /// Documents with one of these ids, ascending by term.
     Ids(Vec<DocId>),
-}
-
-/// A test of one keyword.
-#[derive(Debug, Clone, PartialEq)]
-pub enum KeywordTest {
-    /// Equal to one of these.
-    OneOf(Vec<String>),
-    /// Not before this one.
-    From(Bound<String>),
-    /// Not after this one.
-    To(Bound<String>),
 }
 
 impl Filter {
@@ -168,7 +156,7 @@ impl Parser<'_> {
         }
         let kind = ColumnKind::of(&field.kind)
             .ok_or_else(|| bad(format!("a {} field has no column{}", field.kind.name(), hint(&field.kind))))?;
-        self.condition(Column { name, ord, kind }, condition, depth)
+        self.condition(ColumnField { place: "filter", name, ord, kind }, condition, depth)
     }
 
     fn ids(&mut self, condition: &Value) -> Result<Node> {
@@ -188,7 +176,7 @@ impl Parser<'_> {
         self.leaf(Leaf::Ids(ids))
     }
 
-    fn condition(&mut self, column: Column<'_>, condition: &Value, depth: usize) -> Result<Node> {
+    fn condition(&mut self, column: ColumnField<'_>, condition: &Value, depth: usize) -> Result<Node> {
         if depth > MAX_DEPTH {
             return Err(Error::invalid(format!("filter: nested deeper than {MAX_DEPTH}")));
         }
@@ -203,7 +191,7 @@ impl Parser<'_> {
         }
     }
 
-    fn operators(&mut self, column: Column<'_>, operators: &Map<String, Value>, depth: usize) -> Result<Node> {
+    fn operators(&mut self, column: ColumnField<'_>, operators: &Map<String, Value>, depth: usize) -> Result<Node> {
         let (mut parts, mut tests) = (Vec::new(), Vec::new());
         for (operator, value) in operators {
             match operator.as_str() {
@@ -230,16 +218,11 @@ impl Parser<'_> {
     }
 
     /// Tests that must all hold for one value of the column.
-    fn tests(&mut self, column: Column<'_>, tests: &[(&str, &Value)]) -> Result<Node> {
-        let leaf = if column.kind == ColumnKind::Keyword {
-            let tests = tests.iter().map(|(operator, value)| column.keyword_test(operator, value));
-            Leaf::Keywords { field: column.ord, tests: tests.collect::<Result<_>>()? }
-        } else {
-            let mut ranges = ValueRanges::all();
-            for (operator, value) in tests {
-                ranges = ranges.and(&column.ranges(operator, value)?);
-            }
-            Leaf::Values { field: column.ord, ranges }
+    fn tests(&mut self, column: ColumnField<'_>, tests: &[(&str, &Value)]) -> Result<Node> {
+        let leaf = match column.tests(tests)? {
+            ColumnTest::Keywords(tests) => Leaf::Keywords { field: column.ord, tests },
+            ColumnTest::Values(ranges) => Leaf::Values { field: column.ord, ranges },
+            ColumnTest::Ids(_) | ColumnTest::Exists => return Err(column.bad("no such test".to_owned())),
         };
         self.leaf(leaf)
     }
@@ -249,162 +232,12 @@ fn one_or_and(mut parts: Vec<Node>) -> Node {
     if parts.len() == 1 { parts.remove(0) } else { Node::And(parts) }
 }
 
-/// A value between two others, or one itself: `Ok` if the column can hold it exactly, `Err` with its nearest
-/// neighbours below and above otherwise.
-type Place = Result<u64, (Option<u64>, Option<u64>)>;
-
-#[derive(Debug, Clone, Copy)]
-struct Column<'a> {
-    name: &'a str,
-    ord: FieldOrd,
-    kind: ColumnKind,
-}
-
-impl Column<'_> {
-    fn bad(&self, what: String) -> Error {
-        Error::invalid(format!("filter field {:?}: {what}", self.name))
-    }
-
-    fn expected(&self, found: &Value) -> Error {
-        let expected = match self.kind {
-            ColumnKind::Keyword => "a string",
-            ColumnKind::Number | ColumnKind::Integer => "a number",
-            ColumnKind::Bool => "true or false",
-            ColumnKind::Date => "an ISO 8601 date or milliseconds",
-        };
-        const SHOWN_CHARS: usize = 60;
-        let found: String = found.to_string().chars().take(SHOWN_CHARS).collect();
-        self.bad(format!("expected {expected}, found {found}"))
-    }
-
-    fn keyword_test(&self, operator: &str, value: &Value) -> Result<KeywordTest> {
-        let text = |value: &Value| value.as_str().map(str::to_owned).ok_or_else(|| self.expected(value));
-        Ok(match operator {
-            "in" => {
-                let list = value.as_array().ok_or_else(|| self.bad("\"in\" takes a list".to_owned()))?;
-                KeywordTest::OneOf(list.iter().map(text).collect::<Result<_>>()?)
-            }
-            "gt" => KeywordTest::From(Bound::Excluded(text(value)?)),
-            "gte" => KeywordTest::From(Bound::Included(text(value)?)),
-            "lt" => KeywordTest::To(Bound::Excluded(text(value)?)),
-            "lte" => KeywordTest::To(Bound::Included(text(value)?)),
-            _ => KeywordTest::OneOf(vec![text(value)?]),
-        })
-    }
-
-    /// Where `value` is among the values of the column.
-    fn place(&self, value: &Value) -> Result<Place> {
-        let place = match (self.kind, value) {
-            (ColumnKind::Number, Value::Number(number)) => {
-                number.as_f64().filter(|number| number.is_finite()).map(|number| Ok(value::encode_number(number)))
-            }
-            (ColumnKind::Integer, Value::Number(number)) => Some(integer_place(number)),
-            (ColumnKind::Date, Value::Number(number)) => Some(integer_place(number)),
-            (ColumnKind::Date, Value::String(text)) => {
-                dates::parse_iso(text).map(|millis| Ok(value::encode_integer(millis)))
-            }
-            (ColumnKind::Bool, Value::Bool(value)) => Some(Ok(u64::from(*value))),
-            _ => None,
-        };
-        place.ok_or_else(|| self.expected(value))
-    }
-
-    fn ranges(&self, operator: &str, value: &Value) -> Result<ValueRanges> {
-        if operator == "in" {
-            let list = value.as_array().ok_or_else(|| self.bad("\"in\" takes a list".to_owned()))?;
-            let points: Vec<u64> =
-                list.iter().map(|value| self.place(value)).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
-            return Ok(ValueRanges::new(points.into_iter().map(|point| (point, point))));
-        }
-        let place = self.place(value)?;
-        let range = match (operator, place) {
-            ("gt", Ok(point)) => point.checked_add(1).map(|start| (start, u64::MAX)),
-            ("gte", Ok(point)) => Some((point, u64::MAX)),
-            ("lt", Ok(point)) => point.checked_sub(1).map(|end| (0, end)),
-            ("lte", Ok(point)) => Some((0, point)),
-            ("gt" | "gte", Err((_, above))) => above.map(|start| (start, u64::MAX)),
-            ("lt" | "lte", Err((below, _))) => below.map(|end| (0, end)),
-            (_, Ok(point)) => Some((point, point)),
-            (_, Err(_)) => None,
-        };
-        Ok(ValueRanges::new(range))
-    }
-}
-
-/// Where a JSON number is among 64-bit integers.
-fn integer_place(number: &serde_json::Number) -> Place {
-    const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
-    if let Some(integer) = number.as_i64() {
-        return Ok(value::encode_integer(integer));
-    }
-    let float = number.as_f64().unwrap_or(f64::MAX);
-    if float >= TWO_TO_63 {
-        return Err((Some(u64::MAX), None));
-    }
-    if float < -TWO_TO_63 {
-        return Err((None, Some(0)));
-    }
-    let below = value::encode_integer(float.floor() as i64);
-    if float.fract() == 0.0 { Ok(below) } else { Err((Some(below), below.checked_add(1))) }
-}
-
-impl KeywordTest {
-    /// The keywords it compares with.
-    pub fn values(&self) -> impl Iterator<Item = &str> {
-        let (list, bound) = match self {
-            Self::OneOf(list) => (list.as_slice(), None),
-            Self::From(bound) | Self::To(bound) => (&[][..], Some(bound)),
-        };
-        let bound = bound.and_then(|bound| match bound {
-            Bound::Included(value) | Bound::Excluded(value) => Some(value.as_str()),
-            Bound::Unbounded => None,
-        });
-        list.iter().map(String::as_str).chain(bound)
-    }
-
-    /// Ordinals that pass, from where its keywords are in a segment's dictionary.
-    fn ranges(&self, find: impl Fn(&str) -> Result<u32, u32>) -> ValueRanges {
-        // First ordinal at or after the keyword, and first one after it.
-        let at = |value: &str| u64::from(find(value).unwrap_or_else(|next| next));
-        let after = |value: &str| find(value).map_or_else(u64::from, |ord| u64::from(ord) + 1);
-        match self {
-            Self::OneOf(list) => {
-                let ords = list.iter().filter_map(|value| find(value).ok()).map(u64::from);
-                ValueRanges::new(ords.map(|ord| (ord, ord)))
-            }
-            Self::From(Bound::Included(value)) => ValueRanges::new([(at(value), u64::MAX)]),
-            Self::From(Bound::Excluded(value)) => ValueRanges::new([(after(value), u64::MAX)]),
-            Self::To(Bound::Included(value)) => ValueRanges::new(after(value).checked_sub(1).map(|end| (0, end))),
-            Self::To(Bound::Excluded(value)) => ValueRanges::new(at(value).checked_sub(1).map(|end| (0, end))),
-            Self::From(Bound::Unbounded) | Self::To(Bound::Unbounded) => ValueRanges::all(),
-        }
-    }
-}
-
-/// Dictionary blocks that hold the keywords of `tests`, ascending.
-pub fn dictionary_blocks(tests: &[KeywordTest], dictionary: &DictionaryIndex) -> Vec<u32> {
-    let values = tests.iter().flat_map(KeywordTest::values);
-    let mut blocks: Vec<u32> = values.filter_map(|value| dictionary.block_of_value(value.as_bytes())).collect();
-    blocks.sort_unstable();
-    blocks.dedup();
-    blocks
-}
-
-/// Ordinals of a segment that pass all of `tests`; `blocks` are the decoded [`dictionary_blocks`].
-pub fn keyword_ranges(tests: &[KeywordTest], dictionary: &DictionaryIndex, blocks: &[DictionaryBlock]) -> ValueRanges {
-    let find = |value: &str| {
-        let Some(number) = dictionary.block_of_value(value.as_bytes()) else { return Err(0) };
-        let ix = blocks.binary_search_by_key(&number, |block| dictionary.block_of_ord(block.first_ord()));
-        ix.map_or(Err(0), |ix| blocks[ix].find(value))
-    };
-    tests.iter().fold(ValueRanges::all(), |ranges, test| ranges.and(&test.ranges(find)))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::columns::value;
 
     fn schema() -> Schema {
         Schema::from_json(&json!({
@@ -490,39 +323,5 @@ mod tests {
         assert_eq!(parse(json!({})).expect("valid").combine(&[], 3), BitSet::full(3));
         assert_eq!(parse(json!({ "or": [] })).expect("valid").combine(&[], 3), BitSet::new(3));
         assert_eq!(parse(json!({ "tag": null })).expect("valid").combine(&[set(&[1])], 8).count(), 7);
-    }
-
-    #[test]
-    fn keyword_tests_agree_with_comparing_strings() {
-        let seed = fastrand::u64(..);
-        let mut rng = fastrand::Rng::with_seed(seed);
-        for _ in 0..3000 {
-            let mut words: Vec<String> = (0..rng.usize(0..6)).map(|_| rng.char('b'..='f').to_string()).collect();
-            words.sort();
-            words.dedup();
-            let value = rng.char('a'..='g').to_string();
-            let test = match rng.u8(0..5) {
-                0 => KeywordTest::OneOf(vec![value.clone(), "c".to_owned()]),
-                1 => KeywordTest::From(Bound::Included(value.clone())),
-                2 => KeywordTest::From(Bound::Excluded(value.clone())),
-                3 => KeywordTest::To(Bound::Included(value.clone())),
-                _ => KeywordTest::To(Bound::Excluded(value.clone())),
-            };
-            let find = |value: &str| {
-                words.binary_search_by(|word| word.as_str().cmp(value)).map(|ix| ix as u32).map_err(|ix| ix as u32)
-            };
-            let ranges = test.ranges(find);
-            for (ord, word) in words.iter().enumerate() {
-                let expected = match &test {
-                    KeywordTest::OneOf(list) => list.contains(word),
-                    KeywordTest::From(Bound::Included(value)) => word >= value,
-                    KeywordTest::From(Bound::Excluded(value)) => word > value,
-                    KeywordTest::To(Bound::Included(value)) => word <= value,
-                    KeywordTest::To(Bound::Excluded(value)) => word < value,
-                    _ => true,
-                };
-                assert_eq!(ranges.contains(ord as u64), expected, "seed {seed}, {test:?}, {word}");
-            }
-        }
     }
 }

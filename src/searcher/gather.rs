@@ -13,6 +13,7 @@ use super::{
     filter::{Filter, Leaf},
     flow::Search,
     pace::Pace,
+    tree_columns::TreeColumns,
 };
 use crate::{
     bitset::BitSet,
@@ -20,7 +21,7 @@ use crate::{
     ids::{DocAddress, DocId, DocOrd, SegmentOrd},
     index::lookup,
     postings::TextStream,
-    query::{FieldText, Plan, SegmentFilter, SegmentText},
+    query::{ColumnLeaf, ColumnTest, FieldText, Plan, SegmentFilter, SegmentText},
     schema::FieldKind,
     segment::SectionKind,
     storage::File,
@@ -72,7 +73,12 @@ impl<F: File> Search<'_, F> {
                 }
             }
         }
-        let ids = self.wanted_ids();
+        let leaves = plan.as_ref().map_or(Vec::new(), |plan| plan.columns().to_vec());
+        let mut trees: Vec<TreeColumns> = Vec::new();
+        for (ix, segment) in self.segments.iter().enumerate() {
+            trees.push(TreeColumns::new(&leaves, segment, ix, &mut columns[ix], &mut batch));
+        }
+        let ids = self.wanted_ids(&leaves);
         self.cancel.check()?;
         let wave = try_join(batch.read(self.segments), self.find_ids(&ids));
         let (fetched, found) = self.trace.wave(wave).await?;
@@ -90,6 +96,9 @@ impl<F: File> Search<'_, F> {
                 work.resolve(filter, ix, &fetched, &mut columns[ix], &mut batch)?;
                 set_ids(work, filter, &ids, &found[ix]);
             }
+        }
+        for (ix, tree) in trees.iter_mut().enumerate() {
+            tree.resolve(&leaves, (&ids, &found[ix]), &fetched, &mut columns[ix], &mut batch)?;
         }
         let like = self.like_document(&ids, &found)?;
         let like_rows = match (&self.ask.vector, like) {
@@ -116,7 +125,7 @@ impl<F: File> Search<'_, F> {
         }
 
         let mut filters = Vec::with_capacity(self.segments.len());
-        let mut works = works.into_iter();
+        let (mut works, mut trees) = (works.into_iter(), trees.into_iter());
         for (ix, segment) in self.segments.iter().enumerate() {
             let max_doc = segment.segment.max_doc();
             let mut accept = match (&self.ask.filter, works.next()) {
@@ -132,18 +141,24 @@ impl<F: File> Search<'_, F> {
                 set.remove(address.doc.0);
             }
             let live = accept.map(Arc::new).or_else(|| segment.live.clone());
-            filters.push(SegmentFilter { live, filter: None, sets: Vec::new() });
+            let inputs = trees.next().map_or(Ok(Vec::new()), |tree| tree.finish(&columns[ix]))?;
+            filters.push(SegmentFilter { live, filter: None, sets: Vec::new(), columns: inputs });
         }
         Ok(Gathered { plan, columns, filters, vectors })
     }
 
-    /// Ids that the filter and a `like` clause name, ascending by term, each once.
-    fn wanted_ids(&self) -> Vec<DocId> {
+    /// Ids that the filter, the query and a `like` clause name, ascending by term, each once.
+    fn wanted_ids(&self, tree: &[ColumnLeaf]) -> Vec<DocId> {
         let leaves = self.ask.filter.iter().flat_map(|filter| filter.leaves());
         let mut ids: Vec<DocId> = leaves
             .filter_map(|leaf| if let Leaf::Ids(ids) = leaf { Some(ids.clone()) } else { None })
             .flatten()
             .collect();
+        for leaf in tree {
+            if let ColumnTest::Ids(of_leaf) = &leaf.query.test {
+                ids.extend(of_leaf.iter().cloned());
+            }
+        }
         if let Some(VectorAsk { source: VectorSource::Like(id), .. }) = &self.ask.vector {
             ids.push(id.clone());
         }

@@ -21,10 +21,11 @@ mod sort;
 mod tests;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod text_tests;
+mod tree_columns;
 mod words;
 
 pub use ask::MAX_LIMIT;
-pub use filter::{Filter, KeywordTest, Leaf};
+pub use filter::{Filter, Leaf};
 pub use flow::search;
 pub use fusion::{Fused, Fusion, Legs, Place, RRF_K};
 pub use snippet::{SNIPPET_CHARS, highlight, to_utf16};

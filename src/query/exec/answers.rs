@@ -5,7 +5,6 @@ use crate::{
     error::{Error, Result},
     ids::DocOrd,
     platform::Cancel,
-    postings::Damage,
     query::{
         Plan, ScoredDoc, SegmentFilter,
         bind::Node,
@@ -64,12 +63,20 @@ impl Plan {
             return Err(Error::invalid(format!("{} filters for {} segments", filters.len(), self.segments.len())));
         }
         self.check_ready()?;
+        filters.iter().try_for_each(|filter| self.check_filter(filter))?;
         let matching = filters.iter().enumerate().filter(|(segment, _)| self.data[*segment].can_match);
-        Ok(matching.map(|(segment, filter)| SegmentRun { plan: self, segment, filter, damage: Damage::default() }))
+        Ok(matching.map(|(segment, filter)| SegmentRun::new(self, segment, filter)))
     }
 
     fn check_ready(&self) -> Result<()> {
         if self.is_ready() { Ok(()) } else { Err(Error::invalid("a plan was run before it had its bytes")) }
+    }
+
+    fn check_filter(&self, filter: &SegmentFilter) -> Result<()> {
+        if filter.columns.len() == self.columns.len() {
+            return Ok(());
+        }
+        Err(Error::invalid(format!("{} columns for {} column leaves", filter.columns.len(), self.columns.len())))
     }
 
     pub(in crate::query) fn run<'a>(
@@ -78,10 +85,11 @@ impl Plan {
         filter: &'a SegmentFilter,
     ) -> Result<Option<SegmentRun<'a>>> {
         self.check_ready()?;
+        self.check_filter(filter)?;
         let Some(data) = self.data.get(segment) else {
             return Err(Error::invalid(format!("segment {segment} of {}", self.segments.len())));
         };
-        Ok(data.can_match.then(|| SegmentRun { plan: self, segment, filter, damage: Damage::default() }))
+        Ok(data.can_match.then(|| SegmentRun::new(self, segment, filter)))
     }
 
     /// How many documents match, exactly; nothing is scored.

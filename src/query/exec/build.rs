@@ -28,6 +28,7 @@ impl SegmentRun<'_> {
             Node::Constant { node, score } => {
                 Box::new(ConstantScorer { inner: self.build(node, false)?, score: *score })
             }
+            Node::Column { leaf, score } => self.column(*leaf, *score)?,
             Node::Set(set) => Box::new(SetScorer::new(self.filter.sets.get(*set)?.clone(), 0.0)),
             Node::DisMax { nodes, tie_breaker } => {
                 let clauses: Vec<_> = nodes.iter().filter_map(|node| self.build(node, scored)).collect();

@@ -7,10 +7,11 @@ use crate::{
     error::{Error, Result},
     postings::{Damage, END, Postings, TermBytes},
     query::{
-        PatternScoring, Plan, SegmentFilter,
+        ColumnInput, PatternScoring, Plan, SegmentFilter,
         bind::Node,
         scorer::{
             BoxScorer,
+            column::{ColumnDamage, ColumnScorer},
             phrase::PhraseScorer,
             sets::{ListScorer, SetScorer},
             term::{Norms, TermScorer, TermWeight},
@@ -24,6 +25,13 @@ pub(in crate::query) struct SegmentRun<'a> {
     pub segment: usize,
     pub filter: &'a SegmentFilter,
     pub damage: Damage,
+    pub column_damage: ColumnDamage,
+}
+
+impl<'a> SegmentRun<'a> {
+    pub(super) fn new(plan: &'a Plan, segment: usize, filter: &'a SegmentFilter) -> Self {
+        Self { plan, segment, filter, damage: Damage::default(), column_damage: ColumnDamage::default() }
+    }
 }
 
 impl SegmentRun<'_> {
@@ -31,7 +39,9 @@ impl SegmentRun<'_> {
     /// What was damaged.
     pub(in crate::query) fn check(&self) -> Result<()> {
         let at = |error| Error::corrupt(format!("postings of segment {}", self.segment), error);
-        self.damage.check().map_err(at)
+        self.damage.check().map_err(at)?;
+        let at = |error| Error::from(error).at(format!("segment {}", self.segment));
+        self.column_damage.check().map_err(at)
     }
 
     pub(super) fn max_doc(&self) -> u32 {
@@ -154,6 +164,16 @@ impl SegmentRun<'_> {
         let norms = norms.unwrap_or_default();
         let scores = self.pattern_freqs(leaf).into_iter();
         Box::new(ListScorer::new(scores.map(|(doc, freq)| (doc, boosted.score(freq as f32, norms.get(doc)))).collect()))
+    }
+
+    pub(super) fn column(&self, leaf: usize, score: f32) -> Option<BoxScorer> {
+        Some(match self.filter.columns.get(leaf)? {
+            ColumnInput::Set(set) => Box::new(SetScorer::new(set.clone(), score)),
+            ColumnInput::Values { ranges, .. } if ranges.is_empty() => return None,
+            ColumnInput::Values { ranges, column } => {
+                Box::new(ColumnScorer::new(ranges.clone(), column.clone(), score, self.column_damage.clone()))
+            }
+        })
     }
 
     /// The documents of a node as a set.

@@ -9,6 +9,7 @@ use crate::{
     ids::{DocOrd, FieldOrd},
     postings::TextStream,
     query::{
+        ColumnInput,
         bm25::LengthTable,
         scorer::term::{Norms, TermWeight},
     },
@@ -48,6 +49,8 @@ pub struct SegmentFilter {
     pub filter: Option<Arc<BitSet>>,
     /// The sets that [`Query::Filter`] leaves name.
     pub sets: Vec<Arc<BitSet>>,
+    /// What each of [`Plan::columns`](super::Plan::columns) is in the segment.
+    pub columns: Vec<ColumnInput>,
 }
 
 /// Bytes that a plan needs next.

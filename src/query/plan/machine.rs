@@ -9,7 +9,7 @@ use crate::{
     ids::FieldOrd,
     postings::TextStream,
     query::{
-        Bm25Params, Query,
+        Bm25Params, ColumnLeaf, Query,
         bind::{Binder, Node, PatternLeaf, TermLeaf},
         scorer::term::TermWeight,
     },
@@ -45,6 +45,7 @@ pub struct Plan {
     pub(in crate::query) root: Node,
     pub(in crate::query) terms: Vec<TermLeaf>,
     pub(in crate::query) patterns: Vec<PatternLeaf>,
+    pub(in crate::query) columns: Vec<ColumnLeaf>,
     pub(in crate::query) fields: BTreeMap<FieldOrd, FieldStats>,
     pub(in crate::query) term_weights: Vec<TermWeight>,
     pub(in crate::query) term_doc_freqs: Vec<u64>,
@@ -74,7 +75,7 @@ impl Plan {
     pub fn with_params(query: &Query, segments: Vec<Arc<SegmentText>>, params: Bm25Params) -> Result<Self> {
         let mut binder = Binder::default();
         let root = binder.bind(query, 1.0, true);
-        let Binder { terms, patterns } = binder;
+        let Binder { terms, patterns, columns } = binder;
         let matchers = patterns.iter().map(|leaf| TermMatcher::new(&leaf.pattern)).collect();
         let data = segments
             .iter()
@@ -91,6 +92,7 @@ impl Plan {
             root,
             terms,
             patterns,
+            columns,
             fields: BTreeMap::new(),
             term_weights: Vec::new(),
             term_doc_freqs: Vec::new(),
@@ -110,6 +112,11 @@ impl Plan {
         plan.request_terms()?;
         plan.go_on()?;
         Ok(plan)
+    }
+
+    /// Column leaves of the query, in the order of [`super::SegmentFilter::columns`].
+    pub fn columns(&self) -> &[ColumnLeaf] {
+        &self.columns
     }
 
     /// Whether nothing more is wanted.

@@ -12,6 +12,9 @@ use crate::{
 pub(in crate::query) struct AndScorer {
     /// By ascending cost, each with whether it scores.
     clauses: Vec<(BoxScorer, bool)>,
+    /// Clauses whose candidates have to be confirmed, the cheapest first.
+    to_confirm: Vec<usize>,
+    next: u32,
     doc: u32,
 }
 
@@ -21,21 +24,26 @@ impl AndScorer {
     pub fn new(mut clauses: Vec<(BoxScorer, bool)>) -> Self {
         assert!(!clauses.is_empty(), "a conjunction of nothing");
         clauses.sort_by_key(|(clause, _)| clause.cost());
-        Self { clauses, doc: END }
+        let mut to_confirm: Vec<usize> = (0..clauses.len()).filter(|&ix| clauses[ix].0.confirm_cost() > 0).collect();
+        to_confirm.sort_by_key(|&ix| clauses[ix].0.confirm_cost());
+        Self { clauses, to_confirm, next: 0, doc: END }
     }
 
     fn align(&mut self, mut doc: u32) -> u32 {
         'lead: while doc != END {
             for (clause, _) in &mut self.clauses[1..] {
-                let found = clause.advance(doc);
+                let found = clause.advance_candidate(doc);
                 if found != doc {
-                    doc = if found == END { END } else { self.clauses[0].0.advance(found) };
+                    doc = if found == END { END } else { self.clauses[0].0.advance_candidate(found) };
                     continue 'lead;
                 }
             }
-            break;
+            if self.to_confirm.iter().all(|&ix| self.clauses[ix].0.confirm()) {
+                break;
+            }
+            doc = self.clauses[0].0.advance_candidate(doc + 1);
         }
-        self.doc = doc;
+        (self.next, self.doc) = (if doc == END { END } else { doc + 1 }, doc);
         doc
     }
 }
@@ -46,15 +54,18 @@ impl Scorer for AndScorer {
     }
 
     fn next(&mut self) -> u32 {
-        let doc = self.clauses[0].0.next();
+        if self.next == END {
+            return END;
+        }
+        let doc = self.clauses[0].0.advance_candidate(self.next);
         self.align(doc)
     }
 
     fn advance(&mut self, target: u32) -> u32 {
-        if self.doc != END && self.doc >= target {
+        if self.doc != END && self.doc >= target || self.next == END {
             return self.doc;
         }
-        let doc = self.clauses[0].0.advance(target);
+        let doc = self.clauses[0].0.advance_candidate(target.max(self.next));
         self.align(doc)
     }
 

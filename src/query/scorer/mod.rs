@@ -4,6 +4,7 @@
 //! Errors of damaged bytes do not show here: they end an iteration and are found in the plan's `Damage`.
 
 pub(super) mod boolean;
+pub(super) mod column;
 pub(super) mod phrase;
 pub(super) mod sets;
 pub(super) mod term;
@@ -21,6 +22,19 @@ pub(super) trait Scorer {
     fn score(&mut self) -> f32;
     /// Documents it will give at most, about.
     fn cost(&self) -> u64;
+    /// Goes to the first document at or above `target` that may match; [`Self::confirm`] says whether it does. Whoever
+    /// moves a scorer does so either with this alone, or with [`Self::next`] and [`Self::advance`] alone.
+    fn advance_candidate(&mut self, target: u32) -> u32 {
+        self.advance(target)
+    }
+    /// Whether the candidate matches; asked for at most once. Its score may be asked for only if it does.
+    fn confirm(&mut self) -> bool {
+        true
+    }
+    /// How dear confirming is, to ask the cheapest first; 0 if every candidate matches.
+    fn confirm_cost(&self) -> u32 {
+        0
+    }
 }
 
 pub(super) type BoxScorer = Box<dyn Scorer>;
