@@ -6,14 +6,16 @@ use bytes::Bytes;
 
 use crate::{
     codec::DecodeError,
-    error::Result,
+    error::{Error, Result},
     postings::TextStream,
     query::{
-        Plan, bm25,
+        Plan,
+        bind::PatternLeaf,
+        bm25,
         plan::{PATTERN_GAP, PatternTerm, PatternWeight, Slot},
         scorer::term::TermWeight,
     },
-    terms::TermCursor,
+    terms::{TermCursor, TermMatcher},
 };
 
 /// Terms that a pattern stands for in one segment at most. Of more, those in the most documents are searched, and
@@ -35,6 +37,16 @@ fn keep_most_frequent(found: &mut Vec<PatternTerm>) -> bool {
     found.truncate(MAX_PATTERN_TERMS);
     found.sort_unstable_by(|a, b| a.term.cmp(&b.term));
     true
+}
+
+/// Makes the patterns of a query ready; all of them together work as much as one may.
+pub(super) fn matchers(patterns: &[PatternLeaf]) -> Result<Vec<TermMatcher>> {
+    let max_work = TermMatcher::DEFAULT_WORK / patterns.len().max(1) as u64;
+    let matcher = |leaf: &PatternLeaf| {
+        let bad = |error| Error::invalid(format!("pattern `{}`: {error}", leaf.pattern));
+        TermMatcher::with_work(&leaf.pattern, max_work).map_err(bad)
+    };
+    patterns.iter().map(matcher).collect()
 }
 
 impl Plan {
@@ -76,7 +88,7 @@ impl Plan {
         let (found, matcher) = (&mut self.data[segment].patterns[leaf], &mut self.matchers[leaf]);
         let (mut cursor, mut is_cut) = (TermCursor::new(text.index.options(), blocks), false);
         while cursor.advance()? {
-            if matcher.matches(cursor.term()) {
+            if matcher.matches(cursor.term()).is_some() {
                 if found.len() >= 2 * MAX_PATTERN_TERMS {
                     is_cut |= keep_most_frequent(found);
                 }

@@ -30,7 +30,9 @@ impl Highlighter {
             Query::Term { field, term } if *field == wanted => {
                 self.terms.insert(term.clone());
             }
-            Query::Pattern { field, pattern, .. } if *field == wanted => self.patterns.push(TermMatcher::new(pattern)),
+            Query::Pattern { field, pattern, .. } if *field == wanted => {
+                self.patterns.extend(TermMatcher::new(pattern))
+            }
             Query::Phrase(phrase) if phrase.field == wanted && !phrase.terms.is_empty() => {
                 self.phrases.push((phrase.terms.clone(), phrase.slop));
             }
@@ -62,7 +64,7 @@ impl Highlighter {
         let mut patterns = self.patterns.clone();
         analyzer.analyze(text, |token| {
             let (term, range) = (token.term.as_bytes(), token.start as usize..token.end as usize);
-            if self.terms.contains(term) || patterns.iter_mut().any(|pattern| pattern.matches(term)) {
+            if self.terms.contains(term) || patterns.iter_mut().any(|pattern| pattern.matches(term).is_some()) {
                 found.push(range.clone());
             }
             if let Some(places) = places.get_mut(term) {

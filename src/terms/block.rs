@@ -147,6 +147,8 @@ pub struct TermCursor<B> {
     /// Where the next block starts.
     next_block: usize,
     left: u32,
+    /// Infos in front of that of the current term, it included, that were not read.
+    unread: u32,
     keys: (usize, usize),
     infos: (usize, usize),
     state: InfoState,
@@ -162,6 +164,7 @@ impl<B: AsRef<[u8]>> TermCursor<B> {
             bytes,
             next_block: 0,
             left: 0,
+            unread: 0,
             keys: (0, 0),
             infos: (0, 0),
             state: InfoState::default(),
@@ -175,6 +178,15 @@ impl<B: AsRef<[u8]>> TermCursor<B> {
     /// # Errors
     /// If a block is damaged.
     pub fn advance(&mut self) -> Result<bool, DecodeError> {
+        Ok(self.advance_key()? && self.read_info().map(|_| true)?)
+    }
+
+    /// Goes to the next term without reading what is known of it; false behind the last one. [`Self::info`] is that of
+    /// another term until [`Self::read_info`].
+    ///
+    /// # Errors
+    /// If a block is damaged.
+    pub fn advance_key(&mut self) -> Result<bool, DecodeError> {
         let bytes = self.bytes.as_ref();
         while self.left == 0 {
             if self.next_block >= bytes.len() {
@@ -186,7 +198,7 @@ impl<B: AsRef<[u8]>> TermCursor<B> {
             self.infos = (reader.offset() - header.infos.remaining(), reader.offset());
             self.keys = (self.infos.0 - header.keys.remaining(), self.infos.0);
             self.state = InfoState { start: header.start, last_singleton: 0 };
-            self.left = header.count;
+            (self.left, self.unread) = (header.count, 0);
             self.term.clear();
         }
         let mut keys = Reader::at(&bytes[..self.keys.1], self.keys.0);
@@ -197,11 +209,23 @@ impl<B: AsRef<[u8]>> TermCursor<B> {
         self.term.truncate(shared);
         self.term.extend_from_slice(suffix);
         self.keys.0 = keys.offset();
-        let mut infos = Reader::at(&bytes[..self.infos.1], self.infos.0);
-        self.info = self.state.next(self.options, &mut infos)?;
-        self.infos.0 = infos.offset();
         self.left -= 1;
+        self.unread += 1;
         Ok(true)
+    }
+
+    /// Reads what is known of the current term.
+    ///
+    /// # Errors
+    /// If the block is damaged.
+    pub fn read_info(&mut self) -> Result<&TermInfo, DecodeError> {
+        let mut infos = Reader::at(&self.bytes.as_ref()[..self.infos.1], self.infos.0);
+        while self.unread > 0 {
+            self.info = self.state.next(self.options, &mut infos)?;
+            self.unread -= 1;
+        }
+        self.infos.0 = infos.offset();
+        Ok(&self.info)
     }
 
     /// The current term.

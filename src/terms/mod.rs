@@ -29,7 +29,7 @@ mod index;
 mod info;
 mod writer;
 
-pub use automaton::{TermMatcher, TermPattern};
+pub use automaton::{FuzzyPattern, MAX_EDITS, MAX_PATTERN_CHARS, PatternError, TermMatcher, TermPattern, auto_edits};
 pub use block::{TermCursor, find};
 pub use index::{LocatedBlocks, TermIndex};
 pub use info::{FieldOptions, FieldTotals, TermInfo};

@@ -66,6 +66,14 @@ fn agrees_with_an_ordered_map() {
             assert_eq!(find(options, block, term).unwrap(), Some(*info));
         }
         assert!(!cursor.advance().unwrap());
+        let mut cursor = TermCursor::new(options, &terms);
+        for (term, info) in &map {
+            assert!(cursor.advance_key().unwrap());
+            assert_eq!(cursor.term(), term.as_slice());
+            if random.u8(0..4) == 0 {
+                assert_eq!(cursor.read_info().unwrap(), info);
+            }
+        }
         for _ in 0..300 {
             let probe = word(&mut random);
             let found = index.locate(&probe).and_then(|range| find(options, slice(&terms, range), &probe).unwrap());
@@ -81,11 +89,14 @@ fn misses_outside_the_bounds_cost_nothing() {
     assert_eq!(index.locate(b"alpha"), None);
     assert_eq!(index.locate(b"deltb"), None);
     let ranges = |prefix: &[u8]| {
-        index.locate_pattern(&mut TermMatcher::new(&TermPattern::Prefix(prefix.to_vec())), 0, u64::MAX).ranges.len()
+        index
+            .locate_pattern(&mut TermMatcher::new(&TermPattern::Prefix(prefix.to_vec())).unwrap(), 0, u64::MAX)
+            .ranges
+            .len()
     };
     assert_eq!((ranges(b"e"), ranges(b"a"), ranges(b"")), (0, 0, 1));
     let (_, empty, _) = build(&BTreeMap::new(), FieldOptions::TEXT);
-    let mut all = TermMatcher::new(&TermPattern::Prefix(Vec::new()));
+    let mut all = TermMatcher::new(&TermPattern::Prefix(Vec::new())).unwrap();
     assert_eq!((empty.locate(b""), empty.locate_pattern(&mut all, 0, u64::MAX).ranges.len()), (None, 0));
 }
 
@@ -120,7 +131,7 @@ fn damaged_bytes_never_panic() {
         damaged.truncate(body);
         crate::codec::checksum::seal(&mut damaged, 0);
         if let Ok(index) = TermIndex::parse(&damaged) {
-            let mut matcher = TermMatcher::new(&TermPattern::Prefix(b"term01".to_vec()));
+            let mut matcher = TermMatcher::new(&TermPattern::Prefix(b"term01".to_vec())).unwrap();
             let _ = (index.locate(b"term0100"), index.locate_pattern(&mut matcher, 0, u64::MAX));
         }
         let mut damaged = terms.clone();
@@ -129,5 +140,11 @@ fn damaged_bytes_never_panic() {
         let _ = find(FieldOptions::TEXT, &damaged, b"term0020");
         let mut cursor = TermCursor::new(FieldOptions::TEXT, &damaged[..random.usize(0..damaged.len())]);
         while let Ok(true) = cursor.advance() {}
+        let mut cursor = TermCursor::new(FieldOptions::TEXT, &damaged);
+        while let Ok(true) = cursor.advance_key() {
+            if random.bool() && cursor.read_info().is_err() {
+                break;
+            }
+        }
     }
 }

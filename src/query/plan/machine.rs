@@ -11,6 +11,7 @@ use crate::{
     query::{
         Bm25Params, ColumnLeaf, Query,
         bind::{Binder, Node, PatternLeaf, TermLeaf},
+        expand,
         scorer::term::TermWeight,
     },
     terms::TermMatcher,
@@ -76,7 +77,7 @@ impl Plan {
         let mut binder = Binder::default();
         let root = binder.bind(query, 1.0, true);
         let Binder { terms, patterns, columns } = binder;
-        let matchers = patterns.iter().map(|leaf| TermMatcher::new(&leaf.pattern)).collect();
+        let matchers = expand::matchers(&patterns)?;
         let data = segments
             .iter()
             .map(|_| SegmentData {
