@@ -373,7 +373,7 @@ fn files_of_a_snapshot_in_use_stay_whatever_the_grace() {
             index.commit().await.unwrap();
         }
         index.close().await.unwrap();
-        let opener = Opener { own: storage.clone(), base: None, cache: BlockCache::new(0) };
+        let opener = Opener { own: storage.clone(), base: None, cache: BlockCache::new(0), analyzers: CustomAnalyzers::default() };
         let hasty = WriterOptions { memory_bytes: 1 << 20, grace_millis: 0, wait_millis: 0, codec: None };
         let mut writer = IndexWriter::acquire(opener, hasty, None, None).await.unwrap();
         let held = writer.snapshot().clone();
@@ -387,7 +387,7 @@ fn files_of_a_snapshot_in_use_stay_whatever_the_grace() {
         assert!(there());
         let names: Vec<String> = held.commit().files().collect();
         drop(held);
-        let opener = Opener { own: storage.clone(), base: None, cache: BlockCache::new(0) };
+        let opener = Opener { own: storage.clone(), base: None, cache: BlockCache::new(0), analyzers: CustomAnalyzers::default() };
         let mut writer = IndexWriter::acquire(opener, hasty, None, None).await.unwrap();
         writer.collect_garbage().await;
         let left = names.iter().filter(|name| storage.get(name).is_some()).count();

@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use rangefind::analysis::{Analyzer, fold};
 
 fuzz_target!(|text: &str| {
-    for name in Analyzer::NAMES {
+    for name in Analyzer::names() {
         let analyzer = Analyzer::find(name).expect("a built-in name");
         let mut last = 0;
         analyzer.analyze(text, |token| {

@@ -1,195 +1,45 @@
-//! Stop words of Snowball's English list (snowballstem.org, `english/stop.txt`, BSD 3-clause), in folded form.
+//! Sets of words, for stop words.
 
-/// Sorted, for binary search.
-const ENGLISH: &[&str] = &[
-    "a",
-    "about",
-    "above",
-    "after",
-    "again",
-    "against",
-    "all",
-    "am",
-    "an",
-    "and",
-    "any",
-    "are",
-    "aren't",
-    "as",
-    "at",
-    "be",
-    "because",
-    "been",
-    "before",
-    "being",
-    "below",
-    "between",
-    "both",
-    "but",
-    "by",
-    "can't",
-    "cannot",
-    "could",
-    "couldn't",
-    "did",
-    "didn't",
-    "do",
-    "does",
-    "doesn't",
-    "doing",
-    "don't",
-    "down",
-    "during",
-    "each",
-    "few",
-    "for",
-    "from",
-    "further",
-    "had",
-    "hadn't",
-    "has",
-    "hasn't",
-    "have",
-    "haven't",
-    "having",
-    "he",
-    "he'd",
-    "he'll",
-    "he's",
-    "her",
-    "here",
-    "here's",
-    "hers",
-    "herself",
-    "him",
-    "himself",
-    "his",
-    "how",
-    "how's",
-    "i",
-    "i'd",
-    "i'll",
-    "i'm",
-    "i've",
-    "if",
-    "in",
-    "into",
-    "is",
-    "isn't",
-    "it",
-    "it's",
-    "its",
-    "itself",
-    "let's",
-    "me",
-    "more",
-    "most",
-    "mustn't",
-    "my",
-    "myself",
-    "no",
-    "nor",
-    "not",
-    "of",
-    "off",
-    "on",
-    "once",
-    "only",
-    "or",
-    "other",
-    "ought",
-    "our",
-    "ours",
-    "ourselves",
-    "out",
-    "over",
-    "own",
-    "same",
-    "shan't",
-    "she",
-    "she'd",
-    "she'll",
-    "she's",
-    "should",
-    "shouldn't",
-    "so",
-    "some",
-    "such",
-    "than",
-    "that",
-    "that's",
-    "the",
-    "their",
-    "theirs",
-    "them",
-    "themselves",
-    "then",
-    "there",
-    "there's",
-    "these",
-    "they",
-    "they'd",
-    "they'll",
-    "they're",
-    "they've",
-    "this",
-    "those",
-    "through",
-    "to",
-    "too",
-    "under",
-    "until",
-    "up",
-    "very",
-    "was",
-    "wasn't",
-    "we",
-    "we'd",
-    "we'll",
-    "we're",
-    "we've",
-    "were",
-    "weren't",
-    "what",
-    "what's",
-    "when",
-    "when's",
-    "where",
-    "where's",
-    "which",
-    "while",
-    "who",
-    "who's",
-    "whom",
-    "why",
-    "why's",
-    "with",
-    "won't",
-    "would",
-    "wouldn't",
-    "you",
-    "you'd",
-    "you'll",
-    "you're",
-    "you've",
-    "your",
-    "yours",
-    "yourself",
-    "yourselves",
-];
+use std::borrow::Cow;
 
-/// Whether a folded word is an English stop word.
-pub(super) fn is_english(word: &str) -> bool {
-    word.len() <= 10 && ENGLISH.binary_search(&word).is_ok()
+/// Words, sorted, for binary search.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct WordSet(Vec<Cow<'static, str>>);
+
+impl WordSet {
+    /// The words of `list`, which is sorted and parted by single spaces.
+    pub fn of_list(list: &'static str) -> Self {
+        Self(list.split(' ').map(Cow::Borrowed).collect())
+    }
+
+    /// Any words.
+    pub fn of_words(words: impl IntoIterator<Item = String>) -> Self {
+        let mut words: Vec<_> = words.into_iter().map(Cow::Owned).collect();
+        words.sort_unstable();
+        words.dedup();
+        Self(words)
+    }
+
+    /// Whether `word` is one of them.
+    pub fn contains(&self, word: &str) -> bool {
+        self.0.binary_search_by(|own| own.as_ref().cmp(word)).is_ok()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::languages::LANGUAGES;
 
     #[test]
-    fn the_list_is_sorted() {
-        assert!(ENGLISH.is_sorted());
-        assert!(is_english("the") && is_english("themselves") && !is_english("search"));
+    fn lists_are_sorted_and_in_lower_case() {
+        for language in LANGUAGES {
+            let words: Vec<_> = language.stop_words.split(' ').filter(|word| !word.is_empty()).collect();
+            assert!(words.is_sorted_by(|one, next| one < next), "{}", language.name);
+            assert!(words.iter().all(|word| word.to_lowercase() == **word), "{}", language.name);
+        }
+        let english = WordSet::of_list(crate::analysis::stop_lists::ENGLISH);
+        assert!(english.contains("the") && english.contains("themselves") && !english.contains("search"));
+        assert!(WordSet::of_words(["b".into(), "a".into()]).contains("a"));
     }
 }

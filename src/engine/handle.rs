@@ -173,12 +173,14 @@ impl<S: Storage> Index<S> {
     ///
     /// # Errors
     /// `not_found`, `corrupt`, `unsupported_format`, `invalid_argument` if the schemas differ, and storage's own.
-    pub async fn open(storage: S, options: OpenOptions<S>) -> Result<Self> {
-        if let Some(schema) = &options.schema {
+    pub async fn open(storage: S, mut options: OpenOptions<S>) -> Result<Self> {
+        if let Some(schema) = &mut options.schema {
             schema.validate()?;
+            schema.bind(&options.analyzers);
         }
         let cache = BlockCache::new(options.cache_bytes);
-        let opener = Opener { own: storage, base: options.base.clone(), cache };
+        let (base, analyzers) = (options.base.clone(), options.analyzers.clone());
+        let opener = Opener { own: storage, base, cache, analyzers };
         let snapshot = load_newest(&opener, options.mode, None).await?;
         if let (Some(wanted), true) = (&options.schema, snapshot.schema().fields().count() > 1) {
             snapshot.schema().extended(wanted)?;

@@ -6,6 +6,7 @@ use futures_util::{Stream, StreamExt};
 use serde::Serialize;
 
 use crate::{
+    analysis::CustomAnalyzers,
     bitset::BitSet,
     engine::{BuildOptions, Index, MergeOptions, OpenMode, OpenOptions, Refusal, handle::load_newest},
     error::{Error, Result},
@@ -80,6 +81,7 @@ pub async fn build<S: Storage>(
         memory_bytes: options.memory_bytes,
         auto_merge: false,
         grace_millis: 0,
+        analyzers: options.analyzers,
         ..OpenOptions::default()
     };
     let index = Index::open(storage, open).await?;
@@ -141,7 +143,7 @@ pub async fn merge<S: Storage>(
     let started = now_millis();
     let mut snapshots = Vec::with_capacity(sources.len());
     for source in sources {
-        let opener = Opener { own: source.clone(), base: None, cache: BlockCache::new(SOURCE_CACHE_BYTES) };
+        let opener = Opener { own: source.clone(), base: None, cache: BlockCache::new(SOURCE_CACHE_BYTES), analyzers: CustomAnalyzers::default() };
         let snapshot = load_newest(&opener, OpenMode::Open, None).await;
         snapshots.push(snapshot.map_err(|error| error.at(source.label()))?);
     }

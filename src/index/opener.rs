@@ -12,6 +12,7 @@ use super::{
     tombstones,
 };
 use crate::{
+    analysis::CustomAnalyzers,
     bitset::BitSet,
     error::{Error, ErrorKind, Result},
     ids::SegmentId,
@@ -29,6 +30,8 @@ pub struct Opener<S: Storage> {
     pub base: Option<S>,
     /// Blocks of all segment files.
     pub cache: BlockCache,
+    /// The caller's analyzers, which schemas name.
+    pub analyzers: CustomAnalyzers,
 }
 
 /// The commits found in the slots of an index and its base.
@@ -67,7 +70,8 @@ impl<S: Storage> Opener<S> {
         previous: Option<&StorageSnapshot<S>>,
     ) -> Result<StorageSnapshot<S>> {
         check_base(&commit, base)?;
-        let schema = effective_schema(&commit, base)?;
+        let mut schema = effective_schema(&commit, base)?;
+        schema.bind(&self.analyzers);
         let overlaid: HashMap<SegmentId, &SegmentEntry> = commit
             .segments
             .iter()

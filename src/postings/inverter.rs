@@ -5,7 +5,7 @@
 //! a larger field means more passes, not more memory.
 
 use crate::{
-    analysis::{Analyzer, Normalizer, VALUE_GAP},
+    analysis::{Analyzer, Normalizer, OwnedToken, VALUE_GAP},
     error::{Error, Result},
     ids::DocOrd,
     postings::{
@@ -27,6 +27,31 @@ const STEP_BYTES: usize = 64 << 10;
 const MAX_CACHED_WORDS: usize = 1 << 16;
 /// A remembered word that gives no term.
 const NO_TERM: u32 = u32::MAX;
+
+/// Where in the texts of a document the next token goes.
+struct Place {
+    /// Position of the last token. Counted from -1, so that the first word, at 0, is a step of one.
+    last: u32,
+    /// Position of the first word of the value.
+    base: u32,
+    /// Behind the last token.
+    next: u32,
+    /// Words so far.
+    len: u32,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self { last: u32::MAX, base: 0, next: 0, len: 0 }
+    }
+}
+
+impl Place {
+    fn end_value(&mut self) {
+        self.base = self.next.saturating_add(VALUE_GAP).min(JUMP - 1);
+        self.next = self.base;
+    }
+}
 
 /// Inverts the documents of one field.
 #[derive(Debug)]
@@ -126,36 +151,77 @@ impl Inverter {
     ///
     /// # Errors
     /// If the documents are out of order, or the field would pass a limit of the format.
-    pub fn add_text<T: AsRef<str>>(&mut self, doc: DocOrd, analyzer: Analyzer, values: &[T]) -> Result<()> {
-        if self.docs.last().is_some_and(|&(last, _)| last == doc.0) {
-            return Err(Error::invalid(format!("document {} twice", doc.0)));
-        }
-        self.enter(doc)?;
-        if self.analyzer != Some(analyzer) {
-            self.analyzer = Some(analyzer);
+    pub fn add_text<T: AsRef<str>>(&mut self, doc: DocOrd, analyzer: &Analyzer, values: &[T]) -> Result<()> {
+        self.enter_text(doc)?;
+        if self.analyzer.as_ref() != Some(analyzer) {
+            self.analyzer = Some(analyzer.clone());
             self.words = TermTable::default();
             self.word_terms.clear();
         }
-        let mut normalizer = Normalizer::new(analyzer);
-        let mut len = 0u32;
-        // Positions count from -1, so that the first word, at 0, is a step of one.
-        let (mut last, mut base) = (u32::MAX, 0u32);
-        for value in values {
-            let mut next = base;
-            analyzer.words(value.as_ref(), |word, position| {
-                let Some(ord) = self.term_of_word(word, &mut normalizer) else { return };
-                let position = base.saturating_add(position).min(JUMP - 1);
-                let step = position.wrapping_sub(last);
-                if step != 1 && self.options.positions {
-                    self.tokens.push(JUMP | step);
-                }
-                last = position;
-                next = position + 1;
-                len = len.saturating_add(1);
-                self.push(ord);
-            });
-            base = next.saturating_add(VALUE_GAP).min(JUMP - 1);
+        let mut place = Place::default();
+        if analyzer.is_wordwise() {
+            let mut normalizer = Normalizer::new(analyzer);
+            for value in values {
+                analyzer.words(value.as_ref(), |word, position| {
+                    let Some(ord) = self.term_of_word(word, &mut normalizer) else { return };
+                    self.push_at(ord, position, &mut place);
+                });
+                place.end_value();
+            }
+        } else {
+            for value in values {
+                analyzer.analyze(value.as_ref(), |token| {
+                    let ord = self.term(token.term.as_bytes());
+                    self.push_at(ord, token.position, &mut place);
+                });
+                place.end_value();
+            }
         }
+        self.leave_text(doc, place.len);
+        Ok(())
+    }
+
+    /// Adds the texts of a document as tokens, which are in order of position; else as [`Self::add_text`].
+    ///
+    /// # Errors
+    /// As [`Self::add_text`].
+    pub fn add_tokens(&mut self, doc: DocOrd, values: &[Vec<OwnedToken>]) -> Result<()> {
+        self.enter_text(doc)?;
+        let mut place = Place::default();
+        for value in values {
+            for token in value {
+                let ord = self.term(token.term.as_bytes());
+                self.push_at(ord, token.position, &mut place);
+            }
+            place.end_value();
+        }
+        self.leave_text(doc, place.len);
+        Ok(())
+    }
+
+    fn enter_text(&mut self, doc: DocOrd) -> Result<()> {
+        if self.docs.last().is_some_and(|&(last, _)| last == doc.0) {
+            return Err(Error::invalid(format!("document {} twice", doc.0)));
+        }
+        self.enter(doc)
+    }
+
+    /// Adds a term at a position of the value that `place` is in.
+    #[inline]
+    fn push_at(&mut self, ord: u32, position: u32, place: &mut Place) {
+        let position = place.base.saturating_add(position).min(JUMP - 1);
+        let step = position.wrapping_sub(place.last);
+        if step != 1 && self.options.positions {
+            self.tokens.push(JUMP | step);
+        }
+        place.last = position;
+        place.next = position + 1;
+        // Tokens at one position are one word.
+        place.len = place.len.saturating_add(u32::from(step != 0));
+        self.push(ord);
+    }
+
+    fn leave_text(&mut self, doc: DocOrd, len: u32) {
         self.leave();
         if len == 0 {
             self.docs.pop();
@@ -163,7 +229,6 @@ impl Inverter {
             self.norms.resize(doc.0 as usize, 0);
             self.norms.push(norms::encode(len));
         }
-        Ok(())
     }
 
     /// Adds one exact term of a document (a keyword, an id). Documents come in ascending order; a document may have

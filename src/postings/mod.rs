@@ -11,7 +11,7 @@
 //!
 //! let analyzer = Analyzer::find("english").expect("built in");
 //! let mut inverter = Inverter::new(FieldOptions::TEXT);
-//! inverter.add_text(DocOrd(0), analyzer, &["range requests"])?;
+//! inverter.add_text(DocOrd(0), &analyzer, &["range requests"])?;
 //! let (mut terms, mut postings) = (Vec::new(), Vec::new()); // the driver drains both after each step
 //! let mut field = inverter.finish(1);
 //! while field.step(&mut terms, &mut postings)? {}

@@ -279,7 +279,7 @@ fn inverts_what_documents_say() {
             }
             base += tokens.len() as u32 + crate::analysis::VALUE_GAP;
         }
-        inverter.add_text(crate::ids::DocOrd(doc), analyzer, &values).unwrap();
+        inverter.add_text(crate::ids::DocOrd(doc), &analyzer, &values).unwrap();
     }
     assert!(inverter.memory_bytes() > 0 && !inverter.is_empty());
     let (mut terms, mut postings) = (Vec::new(), Vec::new());
@@ -323,7 +323,7 @@ fn build(docs: &[Option<String>], options: FieldOptions) -> Built {
     for (doc, text) in docs.iter().enumerate() {
         let Some(text) = text else { continue };
         if options.freqs {
-            inverter.add_text(DocOrd(doc as u32), analyzer, &[text]).unwrap();
+            inverter.add_text(DocOrd(doc as u32), &analyzer, &[text]).unwrap();
         } else {
             text.split(' ').for_each(|word| inverter.add_term(DocOrd(doc as u32), word.as_bytes()).unwrap());
         }

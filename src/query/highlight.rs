@@ -53,7 +53,7 @@ impl Highlighter {
 
     /// Byte ranges of `text` that match, ascending, not overlapping; neighbours with nothing between them are one.
     /// Words of a phrase are marked where the phrase is.
-    pub fn mark(&self, analyzer: Analyzer, text: &str) -> Vec<Range<usize>> {
+    pub fn mark(&self, analyzer: &Analyzer, text: &str) -> Vec<Range<usize>> {
         if self.is_empty() {
             return Vec::new();
         }
@@ -64,6 +64,9 @@ impl Highlighter {
         let mut patterns = self.patterns.clone();
         analyzer.analyze(text, |token| {
             let (term, range) = (token.term.as_bytes(), token.start as usize..token.end as usize);
+            if range.is_empty() {
+                return;
+            }
             if self.terms.contains(term) || patterns.iter_mut().any(|pattern| pattern.matches(term).is_some()) {
                 found.push(range.clone());
             }
@@ -122,7 +125,7 @@ mod tests {
 
     fn marked(query: &Query, text: &str) -> Vec<String> {
         let analyzer = Analyzer::find("english").unwrap();
-        query.highlighter(FIELD).mark(analyzer, text).into_iter().map(|range| text[range].to_owned()).collect()
+        query.highlighter(FIELD).mark(&analyzer, text).into_iter().map(|range| text[range].to_owned()).collect()
     }
 
     #[test]

@@ -56,7 +56,7 @@ fn corpus(random: &mut fastrand::Rng, sizes: &[usize], max_len: usize) -> Corpus
                 if field == TAG {
                     doc[&field].iter().for_each(|word| inverter.add_term(ord, word.as_bytes()).unwrap());
                 } else {
-                    inverter.add_text(ord, analyzer, &[doc[&field].join(" ")]).unwrap();
+                    inverter.add_text(ord, &analyzer, &[doc[&field].join(" ")]).unwrap();
                 }
             }
             let (mut terms, mut postings) = (Vec::new(), Vec::new());
@@ -393,7 +393,7 @@ fn sloppy_phrases_find_words_near_each_other() {
     let texts = ["a b", "b a", "a x b", "a x x b", "b x a", "a", "a a"];
     let mut inverter = Inverter::new(FieldOptions::TEXT);
     for (ord, text) in texts.iter().enumerate() {
-        inverter.add_text(DocOrd(ord as u32), Analyzer::find("standard").unwrap(), &[text]).unwrap();
+        inverter.add_text(DocOrd(ord as u32), &Analyzer::find("standard").unwrap(), &[text]).unwrap();
     }
     let (mut terms, mut postings) = (Vec::new(), Vec::new());
     let mut field = inverter.finish(7);

@@ -58,6 +58,8 @@ pub enum RefusalCode {
     WrongDims,
     /// A vector with NaN, infinity or something else than numbers.
     NotFinite,
+    /// A custom analyzer failed on it, or is not there.
+    AnalyzerFailed,
 }
 
 /// A document that was not added. The others of its batch were.

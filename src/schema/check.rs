@@ -5,7 +5,10 @@
 use serde_json::{Map, Value};
 
 use super::{Document, Field, FieldKind, FieldValue, RefusalCode, Schema, dates};
-use crate::ids::{DocId, FieldOrd};
+use crate::{
+    analysis::AnalyzerError,
+    ids::{DocId, FieldOrd},
+};
 
 /// Longest string id, bytes.
 pub const MAX_ID_BYTES: usize = 1024;
@@ -146,7 +149,19 @@ fn plain(field: &Field, value: &Value) -> Result<Option<FieldValue>, Misfit> {
         return Ok(None);
     }
     Ok(Some(match field.kind {
-        FieldKind::Text(_) => FieldValue::Text(each(field, values, "text", |value| value.as_str().map(str::to_owned))?),
+        FieldKind::Text(ref options) => {
+            let texts = each(field, values, "text", |value| value.as_str().map(str::to_owned))?;
+            let failed = |error: AnalyzerError| {
+                misfit(RefusalCode::AnalyzerFailed, Some(&field.name), error.to_string())
+            };
+            let analyzer = options.analyzer.analyzer().map_err(failed)?;
+            if analyzer.is_custom() {
+                let tokens = texts.iter().map(|text| analyzer.try_tokens(text));
+                FieldValue::Tokens(tokens.collect::<Result<_, _>>().map_err(failed)?)
+            } else {
+                FieldValue::Text(texts)
+            }
+        }
         FieldKind::Keyword => {
             let words = each(field, values, "a string", |value| value.as_str().map(str::to_owned))?;
             if let Some(long) = words.iter().find(|word| word.len() > MAX_KEYWORD_BYTES) {

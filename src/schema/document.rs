@@ -1,6 +1,9 @@
 //! A document that fits its schema, ready to be indexed.
 
-use crate::ids::{DocId, FieldOrd};
+use crate::{
+    analysis::OwnedToken,
+    ids::{DocId, FieldOrd},
+};
 
 /// One checked document.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +21,8 @@ pub struct Document {
 pub enum FieldValue {
     /// Texts; a gap of 100 positions keeps phrases from crossing from one to the next.
     Text(Vec<String>),
+    /// The tokens of each text, where a custom analyzer makes them: it may fail, and then the document is refused.
+    Tokens(Vec<Vec<OwnedToken>>),
     /// Exact strings.
     Keyword(Vec<String>),
     /// Floats, no NaN.

@@ -3,7 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::FieldOrd;
+use crate::{
+    analysis::{AnalyzerSpec, CustomAnalyzers},
+    ids::FieldOrd,
+};
 
 /// The fields of an index, in [`FieldOrd`] order. Field 0 is the reserved id field `id`.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -44,11 +47,10 @@ pub enum FieldKind {
 }
 
 /// How text is indexed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TextOptions {
-    /// Name of the analyzer, recorded in the index. Default `english`.
-    pub analyzer: String,
+    /// The analyzer, recorded in the index by its name or as a whole. Default `english`.
+    pub analyzer: AnalyzerSpec,
     /// Factor on the field's score. Default 1.
     pub boost: f32,
     /// Keep positions, which phrases need. Default true.
@@ -57,7 +59,7 @@ pub struct TextOptions {
 
 impl Default for TextOptions {
     fn default() -> Self {
-        Self { analyzer: "english".to_owned(), boost: 1.0, positions: true }
+        Self { analyzer: AnalyzerSpec::default(), boost: 1.0, positions: true }
     }
 }
 
@@ -119,6 +121,15 @@ impl Schema {
     /// The field at `ord`.
     pub fn field(&self, ord: FieldOrd) -> Option<&Field> {
         self.fields.get(usize::from(ord.0))
+    }
+
+    /// Looks names of analyzers that are not built in up among the caller's.
+    pub fn bind(&mut self, custom: &CustomAnalyzers) {
+        for field in &mut self.fields {
+            if let FieldKind::Text(options) = &mut field.kind {
+                options.analyzer.bind(custom);
+            }
+        }
     }
 
     /// The field called `name`.

@@ -5,7 +5,10 @@
 use serde_json::{Map, Value, json};
 
 use super::{Field, FieldKind, Metric, Schema, TextOptions, VectorOptions};
-use crate::error::{Error, Result};
+use crate::{
+    analysis::AnalyzerSpec,
+    error::{Error, Result},
+};
 
 /// Fields a schema may have, the id field included: ordinals are 16 bits.
 pub const MAX_FIELDS: usize = 65_535;
@@ -85,7 +88,7 @@ impl FieldKind {
     fn to_json(&self) -> Map<String, Value> {
         let value = match self {
             Self::Text(text) => json!({
-                "type": "text", "analyzer": text.analyzer, "boost": text.boost, "positions": text.positions,
+                "type": "text", "analyzer": text.analyzer.to_json(), "boost": text.boost, "positions": text.positions,
             }),
             Self::Vector(vector) => json!({ "type": "vector", "dims": vector.dims, "metric": vector.metric }),
             plain => json!({ "type": plain.name() }),
@@ -101,7 +104,7 @@ impl FieldKind {
             Self::Text(text) if !(text.boost.is_finite() && text.boost > 0.0) => {
                 Err(format!("boost {} is not a positive number", text.boost))
             }
-            Self::Text(text) if text.analyzer.is_empty() || text.analyzer.len() > MAX_NAME_BYTES => {
+            Self::Text(text) if text.analyzer.name().is_some_and(|name| name.is_empty() || name.len() > MAX_NAME_BYTES) => {
                 Err("analyzer has no usable name".to_owned())
             }
             Self::Vector(vector) if !(1..=MAX_DIMS).contains(&vector.dims) => {
@@ -115,7 +118,7 @@ impl FieldKind {
 fn text_options(options: &Map<String, Value>, bad: impl Fn(String) -> Error) -> Result<TextOptions> {
     let mut text = TextOptions::default();
     if let Some(value) = options.get("analyzer") {
-        text.analyzer = value.as_str().ok_or_else(|| bad("analyzer is not a string".to_owned()))?.to_owned();
+        text.analyzer = AnalyzerSpec::from_json(value).map_err(|error| bad(error.to_string()))?;
     }
     if let Some(value) = options.get("boost") {
         text.boost = value.as_f64().ok_or_else(|| bad("boost is not a number".to_owned()))? as f32;

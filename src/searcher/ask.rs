@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use crate::{
-    analysis::Analyzer,
+    analysis::{Analyzer, AnalyzerSpec},
     columns::ColumnKind,
     error::{Error, Result},
     ids::{DocId, FieldOrd},
@@ -136,12 +136,11 @@ fn text_field(what: &str, name: &str, schema: &Schema, keywords_too: bool) -> Re
     let (field, found) = schema.find(name).ok_or_else(|| unknown(what, name))?;
     let bad = |kind: &str| Error::invalid(format!("{what} field {name:?}: a {kind} field has no text"));
     let (analyzer, boost, positions) = match &found.kind {
-        FieldKind::Text(options) => (options.analyzer.as_str(), options.boost, options.positions),
-        FieldKind::Keyword if keywords_too => ("keyword", 1.0, false),
+        FieldKind::Text(options) => (options.analyzer.analyzer(), options.boost, options.positions),
+        FieldKind::Keyword if keywords_too => (AnalyzerSpec::from("keyword").analyzer(), 1.0, false),
         other => return Err(bad(other.name())),
     };
-    let missing = || Error::invalid(format!("{what} field {name:?}: this build has no analyzer {analyzer:?}"));
-    let analyzer = Analyzer::find(analyzer).ok_or_else(missing)?;
+    let analyzer = analyzer.map_err(|error| Error::invalid(format!("{what} field {name:?}: {error}")))?.fresh();
     Ok(ParseField { field, name: name.to_owned(), analyzer, boost, positions })
 }
 
@@ -164,6 +163,11 @@ fn parse_query(text: &str, request: &SearchRequest, schema: &Schema) -> Result<(
         Syntax::Plain => parse_plain(text, &options),
         Syntax::Lucene => parse_lucene(text, &options),
     };
+    for field in options.default_fields.iter().chain(&options.named_fields) {
+        if let Some(error) = field.analyzer.take_failure() {
+            return Err(Error::invalid(format!("query field {:?}: {error}", field.name)));
+        }
+    }
     Ok((parsed.query, parsed.ignored))
 }
 

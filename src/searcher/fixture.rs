@@ -128,7 +128,7 @@ pub(super) fn fixture<S: Storage>(storage: S, rng: &mut fastrand::Rng, metric: &
         }
     }
     commit.next_overlay = 100;
-    let opener = Opener { own: storage, base: None, cache: BlockCache::new(64 << 20) };
+    let opener = Opener { own: storage, base: None, cache: BlockCache::new(64 << 20), analyzers: CustomAnalyzers::default() };
     let snapshot = block_on(opener.load(commit, None, None)).expect("just written");
     let metric = serde_json::from_value(json!(metric)).expect("a metric");
     Fixture { snapshot, docs, metric, all_bodies }

@@ -116,7 +116,7 @@ fn markers(ask: &Ask) -> Vec<Marker<'_>> {
     let Some(query) = &ask.query else { return Vec::new() };
     ask.highlights
         .iter()
-        .map(|(field, name, analyzer)| Marker { name, analyzer: *analyzer, highlighter: query.highlighter(*field) })
+        .map(|(field, name, analyzer)| Marker { name, analyzer: analyzer.clone(), highlighter: query.highlighter(*field) })
         .filter(|marker| !marker.highlighter.is_empty())
         .collect()
 }
@@ -130,7 +130,7 @@ impl Marker<'_> {
         };
         let texts = values.iter().enumerate().filter_map(|(ix, value)| Some((ix as u32, value.as_str()?)));
         texts
-            .filter_map(|(ix, text)| highlight(self.name, ix, text, &self.highlighter.mark(self.analyzer, text)))
+            .filter_map(|(ix, text)| highlight(self.name, ix, text, &self.highlighter.mark(&self.analyzer, text)))
             .collect()
     }
 }

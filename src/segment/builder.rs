@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{kind::SectionKind, spill::Spill, toc::Toc, writer::SegmentFileWriter};
 use crate::{
-    analysis::Analyzer,
+    analysis::{Analyzer, AnalyzerSpec},
     bitset::BitSet,
     codec::PostingsCodec,
     columns::{ColumnBuilder, ColumnKind},
@@ -63,7 +63,7 @@ impl SegmentBuilder {
     /// An empty segment whose postings `codec` will encode.
     ///
     /// # Errors
-    /// `unsupported_format` if the schema names an analyzer that this build does not have.
+    /// `invalid_argument` if the schema names an analyzer that is not there.
     pub fn new(schema: &Schema, codec: PostingsCodec) -> Result<Self> {
         let fields = schema.fields().map(|(_, field)| {
             Ok(match &field.kind {
@@ -133,8 +133,9 @@ impl SegmentBuilder {
             let Some(builder) = self.fields.get_mut(usize::from(field.0)) else { continue };
             match (builder, value) {
                 (FieldBuilder::Text(inverter, analyzer), FieldValue::Text(texts)) => {
-                    inverter.add_text(doc, *analyzer, texts)?;
+                    inverter.add_text(doc, analyzer, texts)?;
                 }
+                (FieldBuilder::Text(inverter, _), FieldValue::Tokens(values)) => inverter.add_tokens(doc, values)?,
                 (FieldBuilder::Keyword(inverter, column), FieldValue::Keyword(words)) => {
                     for word in words {
                         inverter.add_term(doc, word.as_bytes())?;
@@ -219,14 +220,9 @@ impl SegmentBuilder {
 /// The analyzer a schema names.
 ///
 /// # Errors
-/// `unsupported_format` if this build does not have it.
-pub fn find_analyzer(field: &str, name: &str) -> Result<Analyzer> {
-    Analyzer::find(name).ok_or_else(|| {
-        let what = format!(
-            "field {field} uses analyzer {name}, which this build does not have: use a newer version of rangefind"
-        );
-        Error::new(ErrorKind::UnsupportedFormat, what)
-    })
+/// `invalid_argument` if it is a name that is neither built in nor given when the index was opened.
+pub fn find_analyzer(field: &str, spec: &AnalyzerSpec) -> Result<Analyzer> {
+    spec.analyzer().map_err(|error| Error::invalid(format!("field {field:?}: {error}")))
 }
 
 struct FieldsWriter<'a, S: Storage> {
