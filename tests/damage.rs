@@ -3,6 +3,7 @@
 #![cfg(not(target_arch = "wasm32"))]
 
 use rangefind::{
+    analysis::CustomAnalyzers,
     engine::{Cancel, DocumentBatch, Index, MergeOptions, OpenOptions, SearchRequest, no_progress},
     error::ErrorKind,
     ids::DocId,
@@ -122,7 +123,8 @@ fn random_damage_to_any_file_is_found_by_the_check() {
 
 /// Whether the byte lies between sections behind the chunked part, where nothing is stored or verified.
 async fn is_padding(storage: &MemoryStorage, name: &str, at: usize) -> bool {
-    let opener = Opener { own: storage.clone(), base: None, cache: BlockCache::new(0), analyzers: CustomAnalyzers::default() };
+    let opener =
+        Opener { own: storage.clone(), base: None, cache: BlockCache::new(0), analyzers: CustomAnalyzers::default() };
     let commit = opener.read_slots().await.unwrap().own.newest.unwrap();
     let Some(toc) =
         commit.segments.iter().find(|entry| entry.id.file_name() == name).and_then(|entry| entry.toc.as_ref())

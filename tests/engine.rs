@@ -2,6 +2,7 @@
 #![cfg(not(target_arch = "wasm32"))]
 
 use rangefind::{
+    analysis::CustomAnalyzers,
     engine::{Cancel, DocumentBatch, Index, MergeOptions, OpenMode, OpenOptions, no_progress},
     error::ErrorKind,
     ids::DocId,
@@ -373,7 +374,12 @@ fn files_of_a_snapshot_in_use_stay_whatever_the_grace() {
             index.commit().await.unwrap();
         }
         index.close().await.unwrap();
-        let opener = Opener { own: storage.clone(), base: None, cache: BlockCache::new(0), analyzers: CustomAnalyzers::default() };
+        let opener = Opener {
+            own: storage.clone(),
+            base: None,
+            cache: BlockCache::new(0),
+            analyzers: CustomAnalyzers::default(),
+        };
         let hasty = WriterOptions { memory_bytes: 1 << 20, grace_millis: 0, wait_millis: 0, codec: None };
         let mut writer = IndexWriter::acquire(opener, hasty, None, None).await.unwrap();
         let held = writer.snapshot().clone();
@@ -387,7 +393,12 @@ fn files_of_a_snapshot_in_use_stay_whatever_the_grace() {
         assert!(there());
         let names: Vec<String> = held.commit().files().collect();
         drop(held);
-        let opener = Opener { own: storage.clone(), base: None, cache: BlockCache::new(0), analyzers: CustomAnalyzers::default() };
+        let opener = Opener {
+            own: storage.clone(),
+            base: None,
+            cache: BlockCache::new(0),
+            analyzers: CustomAnalyzers::default(),
+        };
         let mut writer = IndexWriter::acquire(opener, hasty, None, None).await.unwrap();
         writer.collect_garbage().await;
         let left = names.iter().filter(|name| storage.get(name).is_some()).count();

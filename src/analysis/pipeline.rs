@@ -191,22 +191,23 @@ impl Pipeline {
     /// Cuts `text` and makes terms, without n-grams and synonyms.
     fn raw_tokens(&self, text: &str, sink: &mut dyn FnMut(Raw<'_>)) {
         let mut buffers = Buffers::default();
-        let mut give = |word: &str, start: usize, end: usize, position: u32, is_lone_ideograph: bool, is_extra: bool| {
-            let Some(is_stop_word) = self.term(word, &mut buffers) else { return };
-            let (mut start, mut end) = (start, end);
-            let word = match is_extra {
-                true => word,
-                false => {
-                    let trimmed = self.trimmed(word);
-                    start += trimmed.as_ptr() as usize - word.as_ptr() as usize;
-                    end = start + trimmed.len();
-                    trimmed
-                }
+        let mut give =
+            |word: &str, start: usize, end: usize, position: u32, is_lone_ideograph: bool, is_extra: bool| {
+                let Some(is_stop_word) = self.term(word, &mut buffers) else { return };
+                let (mut start, mut end) = (start, end);
+                let word = match is_extra {
+                    true => word,
+                    false => {
+                        let trimmed = self.trimmed(word);
+                        start += trimmed.as_ptr() as usize - word.as_ptr() as usize;
+                        end = start + trimmed.len();
+                        trimmed
+                    }
+                };
+                let (start, end) = (start as u32, end as u32);
+                let token = Token { term: &buffers.front, position, start, end, is_stop_word, is_lone_ideograph };
+                sink(Raw { word, token, is_extra });
             };
-            let (start, end) = (start as u32, end as u32);
-            let token = Token { term: &buffers.front, position, start, end, is_stop_word, is_lone_ideograph };
-            sink(Raw { word, token, is_extra });
-        };
         match self.tokenizer {
             Tokenizer::Words => {
                 let mut position = 0;

@@ -103,9 +103,12 @@ impl Synonyms {
         let first = tokens.first()?;
         let matches = |rule: &&Rule| {
             rule.terms.len() <= tokens.len()
-                && rule.terms.iter().zip(tokens).enumerate().all(|(ix, (term, token))| {
-                    *term == token.term && token.position == first.position + ix as u32
-                })
+                && rule
+                    .terms
+                    .iter()
+                    .zip(tokens)
+                    .enumerate()
+                    .all(|(ix, (term, token))| *term == token.term && token.position == first.position + ix as u32)
         };
         self.rules.get(&first.term)?.iter().filter(matches).max_by_key(|rule| rule.terms.len())
     }

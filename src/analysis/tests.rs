@@ -2,7 +2,6 @@
 
 use super::*;
 
-
 fn terms(name: &str, text: &str) -> Vec<String> {
     Analyzer::find(name).unwrap().tokens(text).into_iter().map(|token| token.term).collect()
 }
@@ -48,8 +47,7 @@ fn offsets_cut_the_words_out_of_any_text() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
-    let ranges =
-        [0x20..0x7f, 0xa0..0x250, 0x300..0x370, 0x600..0x700, 0xe00..0xe80, 0x3040..0x3100, 0x4e00..0x4f00];
+    let ranges = [0x20..0x7f, 0xa0..0x250, 0x300..0x370, 0x600..0x700, 0xe00..0xe80, 0x3040..0x3100, 0x4e00..0x4f00];
     for _ in 0..2_000 {
         let text: String = (0..random.usize(0..40))
             .filter_map(|_| {
@@ -71,4 +69,3 @@ fn offsets_cut_the_words_out_of_any_text() {
         }
     }
 }
-

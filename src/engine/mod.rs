@@ -17,6 +17,7 @@ pub use one_call::{BuildReport, build, merge};
 pub use options::{BuildOptions, MergeOptions, OpenMode, OpenOptions};
 
 pub use crate::{
+    analysis::{AnalyzerSpec, CustomAnalyzer, CustomAnalyzers, CustomToken},
     codec::PostingsCodec,
     index::{
         AddReport, CheckReport, CommitInfo, MergeReport, OnProgress, Phase, Problem, Progress, SegmentHome, no_progress,

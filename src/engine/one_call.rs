@@ -143,7 +143,12 @@ pub async fn merge<S: Storage>(
     let started = now_millis();
     let mut snapshots = Vec::with_capacity(sources.len());
     for source in sources {
-        let opener = Opener { own: source.clone(), base: None, cache: BlockCache::new(SOURCE_CACHE_BYTES), analyzers: CustomAnalyzers::default() };
+        let opener = Opener {
+            own: source.clone(),
+            base: None,
+            cache: BlockCache::new(SOURCE_CACHE_BYTES),
+            analyzers: CustomAnalyzers::default(),
+        };
         let snapshot = load_newest(&opener, OpenMode::Open, None).await;
         snapshots.push(snapshot.map_err(|error| error.at(source.label()))?);
     }

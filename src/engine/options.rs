@@ -1,6 +1,6 @@
 //! Options and their defaults.
 
-use crate::{codec::PostingsCodec, gpu::GpuOptions, schema::Schema};
+use crate::{analysis::CustomAnalyzers, codec::PostingsCodec, gpu::GpuOptions, schema::Schema};
 
 /// What to do if the index is there already, or is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,6 +45,9 @@ pub struct OpenOptions<S> {
     /// A read-only index underneath: its documents are found too; replacing or deleting one is recorded in
     /// `storage` alone. Default none.
     pub base: Option<S>,
+    /// Analyzers of the caller's own, which the schema names. Without one that it names, documents of that field
+    /// are refused and text searches fail; everything else works. Default none.
+    pub analyzers: CustomAnalyzers,
 }
 
 /// 64 MiB: a browser tab has room for it beside a page, and segments come out large enough to search well.
@@ -64,6 +67,7 @@ impl<S> Default for OpenOptions<S> {
             auto_merge: true,
             grace_millis: 60_000,
             base: None,
+            analyzers: CustomAnalyzers::default(),
         }
     }
 }
@@ -98,6 +102,8 @@ pub struct BuildOptions {
     pub memory_bytes: u64,
     /// Merge to at most this many segments at the end. Default `Some(1)`.
     pub max_segments: Option<u32>,
+    /// Analyzers of the caller's own, which the schema names. Default none.
+    pub analyzers: CustomAnalyzers,
 }
 
 impl Default for BuildOptions {
@@ -107,6 +113,7 @@ impl Default for BuildOptions {
             codec: PostingsCodec::default(),
             memory_bytes: DEFAULT_MEMORY_BYTES,
             max_segments: Some(1),
+            analyzers: CustomAnalyzers::default(),
         }
     }
 }

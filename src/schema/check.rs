@@ -151,9 +151,8 @@ fn plain(field: &Field, value: &Value) -> Result<Option<FieldValue>, Misfit> {
     Ok(Some(match field.kind {
         FieldKind::Text(ref options) => {
             let texts = each(field, values, "text", |value| value.as_str().map(str::to_owned))?;
-            let failed = |error: AnalyzerError| {
-                misfit(RefusalCode::AnalyzerFailed, Some(&field.name), error.to_string())
-            };
+            let failed =
+                |error: AnalyzerError| misfit(RefusalCode::AnalyzerFailed, Some(&field.name), error.to_string());
             let analyzer = options.analyzer.analyzer().map_err(failed)?;
             if analyzer.is_custom() {
                 let tokens = texts.iter().map(|text| analyzer.try_tokens(text));

@@ -104,7 +104,9 @@ impl FieldKind {
             Self::Text(text) if !(text.boost.is_finite() && text.boost > 0.0) => {
                 Err(format!("boost {} is not a positive number", text.boost))
             }
-            Self::Text(text) if text.analyzer.name().is_some_and(|name| name.is_empty() || name.len() > MAX_NAME_BYTES) => {
+            Self::Text(text)
+                if text.analyzer.name().is_some_and(|name| name.is_empty() || name.len() > MAX_NAME_BYTES) =>
+            {
                 Err("analyzer has no usable name".to_owned())
             }
             Self::Vector(vector) if !(1..=MAX_DIMS).contains(&vector.dims) => {

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::search;
 use crate::{
+    analysis::CustomAnalyzers,
     bitset::BitSet,
     codec::PostingsCodec,
     gpu::{GpuHost, GpuOptions},
@@ -128,7 +129,8 @@ pub(super) fn fixture<S: Storage>(storage: S, rng: &mut fastrand::Rng, metric: &
         }
     }
     commit.next_overlay = 100;
-    let opener = Opener { own: storage, base: None, cache: BlockCache::new(64 << 20), analyzers: CustomAnalyzers::default() };
+    let opener =
+        Opener { own: storage, base: None, cache: BlockCache::new(64 << 20), analyzers: CustomAnalyzers::default() };
     let snapshot = block_on(opener.load(commit, None, None)).expect("just written");
     let metric = serde_json::from_value(json!(metric)).expect("a metric");
     Fixture { snapshot, docs, metric, all_bodies }

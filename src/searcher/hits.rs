@@ -116,7 +116,11 @@ fn markers(ask: &Ask) -> Vec<Marker<'_>> {
     let Some(query) = &ask.query else { return Vec::new() };
     ask.highlights
         .iter()
-        .map(|(field, name, analyzer)| Marker { name, analyzer: analyzer.clone(), highlighter: query.highlighter(*field) })
+        .map(|(field, name, analyzer)| Marker {
+            name,
+            analyzer: analyzer.clone(),
+            highlighter: query.highlighter(*field),
+        })
         .filter(|marker| !marker.highlighter.is_empty())
         .collect()
 }

@@ -56,6 +56,7 @@ impl OpenSettings {
             grace_millis: self.grace_millis.unwrap_or(default.grace_millis),
             gpu_bytes: self.gpu_bytes.unwrap_or(default.gpu_bytes),
             base,
+            analyzers: default.analyzers,
         })
     }
 }
@@ -95,6 +96,7 @@ impl JobSettings {
             codec: self.codec.unwrap_or(default.codec),
             memory_bytes: self.memory_bytes.unwrap_or(default.memory_bytes),
             max_segments: self.max_segments,
+            analyzers: default.analyzers,
         })
     }
 }

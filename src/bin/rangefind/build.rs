@@ -51,6 +51,7 @@ pub async fn run(args: BuildArgs, output: Output) -> Result<Verdict> {
         codec: args.codec.into(),
         memory_bytes: args.memory,
         max_segments: Some(args.max_segments).filter(|&segments| segments > 0),
+        ..BuildOptions::default()
     };
     let bar = Bar::new(output, Some(input), input_len);
     let all = first.map(Ok).into_iter().chain(batches);

@@ -27,11 +27,11 @@ fn read(text: &str, options: &ParseOptions, ignored: &mut Vec<String>) -> Query 
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once('"') {
         let Some((quoted, after)) = behind.split_once('"') else { break };
-        pieces.extend(before.split_whitespace());
+        pieces.extend(words::pieces(before, fields));
         phrases.extend(words::phrase(quoted, fields, 0));
         rest = after;
     }
-    pieces.extend(rest.split_whitespace());
+    pieces.extend(words::pieces(rest, fields));
     // What is still being typed: the end of the text, if a word is there.
     let typed = (options.prefix && !rest.ends_with(char::is_whitespace) && !rest.is_empty()).then(|| pieces.pop());
     let typed = typed.flatten().map(split_typed);

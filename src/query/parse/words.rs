@@ -1,7 +1,7 @@
 //! Words of a query, analysed per field and lined up across fields.
 
 use crate::{
-    analysis::OwnedToken,
+    analysis::{OwnedToken, QueryWord},
     query::{BooleanQuery, PhraseQuery, Query, parse::ParseField},
 };
 
@@ -51,6 +51,48 @@ pub(super) fn term(field: &ParseField, token: &OwnedToken) -> Query {
     boosted(query, field.boost)
 }
 
+/// All that a word of the query may stand for, in one field.
+fn any_form(field: &ParseField, word: &QueryWord) -> Query {
+    let mut queries: Vec<_> = word.alternatives.iter().map(|tokens| sequence(field, tokens)).collect();
+    match queries.len() {
+        1 => queries.remove(0),
+        // As one word would score: the best of them, not their sum.
+        _ => Query::DisMax { queries, tie_breaker: 0.0 },
+    }
+}
+
+/// Tokens that must all match, at their places where the field has positions.
+fn sequence(field: &ParseField, tokens: &[OwnedToken]) -> Query {
+    match tokens {
+        [] => Query::None,
+        [token] => term(field, token),
+        _ if !field.positions => all(tokens.iter().map(|token| term(field, token)).collect()),
+        [first, ..] => {
+            let place = |token: &OwnedToken| token.position.saturating_sub(first.position);
+            let terms = tokens.iter().map(|token| (place(token), token.term.clone().into_bytes())).collect();
+            boosted(Query::Phrase(PhraseQuery { field: field.field, terms, slop: 0 }), field.boost)
+        }
+    }
+}
+
+/// The parts of `text` between spaces; parts that are synonyms only together are one.
+pub(super) fn pieces<'t>(text: &'t str, fields: &[ParseField]) -> Vec<&'t str> {
+    let mut pieces: Vec<&str> = text.split_whitespace().collect();
+    let at = |part: &str| part.as_ptr() as usize - text.as_ptr() as usize;
+    for field in fields.iter().filter(|field| field.analyzer.has_synonyms()) {
+        for word in field.analyzer.query_words(text).iter().filter(|word| word.num_words > 1) {
+            let (start, end) = (word.start as usize, word.end as usize);
+            let touches = |piece: &str| at(piece) < end && at(piece) + piece.len() > start;
+            let Some(first) = pieces.iter().position(|piece| touches(piece)) else { continue };
+            let count = pieces[first..].iter().take_while(|piece| touches(piece)).count();
+            let last = pieces[first + count - 1];
+            let joined = &text[at(pieces[first])..at(last) + last.len()];
+            pieces.splice(first..first + count, [joined]);
+        }
+    }
+    pieces
+}
+
 /// A piece of text between spaces, as all fields see it.
 pub(super) struct Piece {
     /// Fields that cut it into the same words.
@@ -59,26 +101,37 @@ pub(super) struct Piece {
 
 struct Group {
     keys: Vec<(u32, u32)>,
-    /// Per key: whether any analyzer calls the word a stop word, and the query over all fields.
-    words: Vec<(bool, Vec<Query>)>,
+    words: Vec<GroupWord>,
+}
+
+/// One word of a group.
+#[derive(Clone, Default)]
+struct GroupWord {
+    /// Whether any analyzer calls it a stop word.
+    is_stop_word: bool,
+    /// Whether it is never required.
+    is_extra: bool,
+    /// What it is in each of the fields.
+    queries: Vec<Query>,
 }
 
 impl Piece {
     pub fn new(text: &str, fields: &[ParseField]) -> Self {
         let mut groups: Vec<Group> = Vec::new();
         for field in fields {
-            let tokens = field.analyzer.tokens(text);
-            if tokens.is_empty() {
+            let words = field.analyzer.query_words(text);
+            if words.is_empty() {
                 continue;
             }
-            let keys: Vec<_> = tokens.iter().map(|token| (token.start, token.end)).collect();
+            let keys: Vec<_> = words.iter().map(|word| (word.start, word.end)).collect();
             let ix = groups.iter().position(|group| group.keys == keys).unwrap_or_else(|| {
-                groups.push(Group { words: vec![(false, Vec::new()); keys.len()], keys });
+                groups.push(Group { words: vec![GroupWord::default(); keys.len()], keys });
                 groups.len() - 1
             });
-            for (word, token) in groups[ix].words.iter_mut().zip(&tokens) {
-                word.0 |= token.is_stop_word;
-                word.1.push(term(field, token));
+            for (own, word) in groups[ix].words.iter_mut().zip(&words) {
+                own.is_stop_word |= word.is_stop_word;
+                own.is_extra |= word.is_extra;
+                own.queries.push(any_form(field, word));
             }
         }
         Self { groups }
@@ -100,13 +153,13 @@ impl Piece {
 
     /// Whether there is nothing but stop words.
     pub fn is_all_stop_words(&self) -> bool {
-        self.groups.iter().flat_map(|group| &group.words).all(|word| word.0)
+        self.groups.iter().flat_map(|group| &group.words).all(|word| word.is_stop_word)
     }
 
     /// The words one by one: each is enough.
     pub fn each_word(self, keep_stop_words: bool) -> impl Iterator<Item = Query> {
         let words = self.groups.into_iter().flat_map(|group| group.words);
-        words.filter(move |word| keep_stop_words || !word.0).map(|word| best(word.1))
+        words.filter(move |word| keep_stop_words || !word.is_stop_word).map(|word| best(word.queries))
     }
 
     /// All the words, each in any of the fields that cut the text alike; `None` if nothing is left.
@@ -115,14 +168,18 @@ impl Piece {
             .groups
             .into_iter()
             .filter_map(|group| {
-                let words = group.words.into_iter().filter(|word| keep_stop_words || !word.0);
-                let words: Vec<_> = words.map(|word| best(word.1)).collect();
+                let words = group.words.into_iter();
+                let words = words.filter(|word| !word.is_extra && (keep_stop_words || !word.is_stop_word));
+                let words: Vec<_> = words.map(|word| best(word.queries)).collect();
                 (!words.is_empty()).then(|| all(words))
             })
             .collect();
         (!groups.is_empty()).then(|| best(groups))
     }
 }
+
+/// Phrases that one phrase with synonyms becomes, at most.
+const MAX_PHRASES: usize = 16;
 
 /// `text` word after word, in any of the fields; `None` if it has no word.
 pub(super) fn phrase(text: &str, fields: &[ParseField], slop: u32) -> Option<Query> {
@@ -131,23 +188,65 @@ pub(super) fn phrase(text: &str, fields: &[ParseField], slop: u32) -> Option<Que
 }
 
 fn phrase_in(text: &str, field: &ParseField, slop: u32) -> Option<Query> {
-    let tokens = field.analyzer.tokens(text);
-    let (first, last) = (tokens.first()?, tokens.last()?);
-    if tokens.len() == 1 {
-        return Some(term(field, first));
+    let mut words = field.analyzer.query_words(text);
+    words.retain(|word| !word.is_extra);
+    if let [only] = &words[..] {
+        return Some(any_form(field, only));
     }
-    debug_assert!(first.position <= last.position);
     if !field.positions {
-        return Some(all(tokens.iter().map(|token| term(field, token)).collect()));
+        let words: Vec<_> = words.iter().map(|word| any_form(field, word)).collect();
+        return (!words.is_empty()).then(|| all(words));
     }
-    let start = first.position;
-    let terms = tokens.iter().map(|token| (token.position - start, token.term.clone().into_bytes())).collect();
-    Some(boosted(Query::Phrase(PhraseQuery { field: field.field, terms, slop }), field.boost))
+    let start = words.first()?.position;
+    // Every choice of alternatives is a phrase.
+    let mut choices: Vec<Choice> = vec![(0, Vec::new())];
+    for word in &words {
+        if let [tokens] = &word.alternatives[..] {
+            choices.iter_mut().for_each(|choice| extend_phrase(choice, word, tokens, start));
+            continue;
+        }
+        let mut longer = Vec::new();
+        for choice in &choices {
+            for tokens in &word.alternatives {
+                let mut choice = choice.clone();
+                extend_phrase(&mut choice, word, tokens, start);
+                longer.push(choice);
+            }
+        }
+        longer.truncate(MAX_PHRASES);
+        choices = longer;
+    }
+    let mut phrases: Vec<_> =
+        choices.into_iter().map(|(_, terms)| Query::Phrase(PhraseQuery { field: field.field, terms, slop })).collect();
+    let query = match phrases.len() {
+        1 => phrases.remove(0),
+        _ => Query::DisMax { queries: phrases, tie_breaker: 0.0 },
+    };
+    Some(boosted(query, field.boost))
+}
+
+/// How far a phrase has come beyond the words of its text, and its terms with their places.
+type Choice = (i64, Vec<(u32, Vec<u8>)>);
+
+/// Puts `tokens` in place of `word` behind a phrase that begins at position `start` of the text.
+fn extend_phrase((shift, terms): &mut Choice, word: &QueryWord, tokens: &[OwnedToken], start: u32) {
+    let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { return };
+    let at = i64::from(word.position) - i64::from(start) + *shift;
+    terms.extend(tokens.iter().map(|token| {
+        let place = at + i64::from(token.position) - i64::from(first.position);
+        (u32::try_from(place).unwrap_or(0), token.term.clone().into_bytes())
+    }));
+    *shift += i64::from(last.position) - i64::from(first.position) + 1 - i64::from(word.num_words);
 }
 
 /// The last word of `text`, still being typed, in one field: as it stands, as the beginning of longer words, and as
 /// what stemming may make of its completions.
 pub(super) fn typed(text: &str, field: &ParseField) -> Option<Query> {
+    if field.analyzer.completes_words() {
+        let words = field.analyzer.query_words(text);
+        let words: Vec<_> = words.iter().filter(|word| !word.is_extra).map(|word| any_form(field, word)).collect();
+        return (!words.is_empty()).then(|| all(words));
+    }
     let prefix = field.analyzer.prefix(text);
     if prefix.is_empty() {
         return None;
