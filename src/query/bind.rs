@@ -198,7 +198,64 @@ impl Binder {
     }
 }
 
+/// Whether a node is a union and nothing else.
+fn is_union(node: &Node) -> bool {
+    matches!(node, Node::Boolean { must, must_not, filter, min_should: 0..=1, .. }
+        if must.is_empty() && filter.is_empty() && must_not.is_empty())
+}
+
 impl Node {
+    /// Puts terms in the place of patterns that became such: leaves and factors by pattern.
+    pub fn expand(&mut self, expansions: &[Option<Vec<(usize, f32)>>]) {
+        match self {
+            Self::Pattern { leaf, boost, scoring } => {
+                let Some(Some(terms)) = expansions.get(*leaf) else { return };
+                let (boost, is_constant) = (*boost, *scoring == PatternScoring::Constant);
+                let factor = if is_constant { 1.0 } else { boost };
+                let mut should: Vec<_> =
+                    terms.iter().map(|&(leaf, share)| Self::Term { leaf, boost: factor * share }).collect();
+                *self = match should.len() {
+                    0 => Self::None,
+                    1 => should.remove(0),
+                    _ => Self::Boolean {
+                        must: Vec::new(),
+                        should,
+                        must_not: Vec::new(),
+                        filter: Vec::new(),
+                        min_should: 1,
+                    },
+                };
+                if is_constant && *self != Self::None {
+                    *self = Self::Constant { node: Box::new(std::mem::replace(self, Self::None)), score: boost };
+                }
+            }
+            Self::Boolean { must, should, must_not, filter, min_should } => {
+                let parts = must.iter_mut().chain(should.iter_mut()).chain(must_not).chain(filter);
+                parts.for_each(|node| node.expand(expansions));
+                if *min_should <= 1 && should.iter().any(is_union) {
+                    let nodes = std::mem::take(should).into_iter();
+                    *should =
+                        nodes.flat_map(|node| if is_union(&node) { node.into_should() } else { vec![node] }).collect();
+                }
+            }
+            Self::DisMax { nodes, .. } => nodes.iter_mut().for_each(|node| node.expand(expansions)),
+            Self::Constant { node, .. } => node.expand(expansions),
+            Self::None
+            | Self::All(_)
+            | Self::Term { .. }
+            | Self::Phrase { .. }
+            | Self::Set(_)
+            | Self::Column { .. } => {}
+        }
+    }
+
+    fn into_should(self) -> Vec<Self> {
+        match self {
+            Self::Boolean { should, .. } => should,
+            node => vec![node],
+        }
+    }
+
     /// Whether it can match in a segment, given which terms and patterns are there.
     pub fn can_match(&self, term: &impl Fn(usize) -> bool, pattern: &impl Fn(usize) -> bool) -> bool {
         let can = |node: &Node| node.can_match(term, pattern);

@@ -1,4 +1,7 @@
 //! What a pattern of terms stands for: which blocks of a dictionary are read, and which of their terms are searched.
+//!
+//! Prefixes, wildcards, regular expressions and ranges stay one leaf whose terms score together. A fuzzy term becomes a
+//! union of the terms near it, each with a score of its own, as if they had been asked for.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -10,12 +13,12 @@ use crate::{
     postings::TextStream,
     query::{
         Plan,
-        bind::PatternLeaf,
+        bind::{PatternLeaf, TermLeaf},
         bm25,
-        plan::{PATTERN_GAP, PatternTerm, PatternWeight, Slot},
+        plan::{PATTERN_GAP, PatternTerm, PatternWeight, SegmentTerm, Slot},
         scorer::term::TermWeight,
     },
-    terms::{TermCursor, TermMatcher},
+    terms::{FuzzyPattern, TermCursor, TermInfo, TermMatcher, TermPattern},
 };
 
 /// Terms that a pattern stands for in one segment at most. Of more, those in the most documents are searched, and
@@ -23,16 +26,21 @@ use crate::{
 pub const MAX_PATTERN_TERMS: usize = 16_384;
 /// Bytes of a segment's dictionary that are read for one pattern: about 700,000 terms.
 const MAX_PATTERN_BYTES: u64 = 8 << 20;
+/// Bytes of dictionaries that are read for all patterns of a query.
+pub(super) const MAX_QUERY_PATTERN_BYTES: u64 = 64 << 20;
+/// Terms that all fuzzy terms of a query become.
+const MAX_EXPANSIONS: usize = 1024;
 /// Postings up to which a pattern is scored document by document.
 const MAX_BLENDED_POSTINGS: u64 = 65_536;
 
-/// Keeps the terms in the most documents, in order; whether any was dropped.
-fn keep_most_frequent(found: &mut Vec<PatternTerm>) -> bool {
+/// Keeps the nearest terms, of equally near ones those in the most documents, in order; whether any was dropped.
+fn keep_best(found: &mut Vec<PatternTerm>) -> bool {
     if found.len() <= MAX_PATTERN_TERMS {
         return false;
     }
     found.select_nth_unstable_by(MAX_PATTERN_TERMS, |a, b| {
-        b.info.doc_freq.cmp(&a.info.doc_freq).then_with(|| a.term.cmp(&b.term))
+        let by_rank = a.edits.cmp(&b.edits).then(b.info.doc_freq.cmp(&a.info.doc_freq));
+        by_rank.then_with(|| a.term.cmp(&b.term))
     });
     found.truncate(MAX_PATTERN_TERMS);
     found.sort_unstable_by(|a, b| a.term.cmp(&b.term));
@@ -62,13 +70,13 @@ impl Plan {
             let field = self.patterns[leaf].field;
             let Some(text) = self.segments[segment].fields.get(&field) else { continue };
             let gap = if text.terms.is_some() { 0 } else { PATTERN_GAP };
-            let located = text.index.locate_pattern(&mut self.matchers[leaf], gap, MAX_PATTERN_BYTES);
+            let max_bytes = MAX_PATTERN_BYTES.min(self.pattern_bytes_left);
+            let located = text.index.locate_pattern(&mut self.matchers[leaf], gap, max_bytes);
+            let read: u64 = located.ranges.iter().map(|range| range.end - range.start).sum();
+            self.pattern_bytes_left = self.pattern_bytes_left.saturating_sub(read);
             if located.is_cut {
                 let pattern = &self.patterns[leaf].pattern;
-                self.note(format!(
-                    "`{pattern}`: only the first {} MiB of a dictionary were read",
-                    MAX_PATTERN_BYTES >> 20
-                ));
+                self.note(format!("`{pattern}`: only the first {read} bytes of a dictionary were searched for it"));
             }
             for range in located.ranges {
                 self.request(segment, field, TextStream::Terms, range, Slot::PatternBlocks { leaf })?;
@@ -87,12 +95,13 @@ impl Plan {
         let Some(text) = self.segments[segment].fields.get(&self.patterns[leaf].field) else { return Ok(()) };
         let (found, matcher) = (&mut self.data[segment].patterns[leaf], &mut self.matchers[leaf]);
         let (mut cursor, mut is_cut) = (TermCursor::new(text.index.options(), blocks), false);
-        while cursor.advance()? {
-            if matcher.matches(cursor.term()).is_some() {
+        while cursor.advance_key()? {
+            if let Some(edits) = matcher.matches(cursor.term()) {
                 if found.len() >= 2 * MAX_PATTERN_TERMS {
-                    is_cut |= keep_most_frequent(found);
+                    is_cut |= keep_best(found);
                 }
-                found.push(PatternTerm { term: cursor.term().to_vec(), info: *cursor.info(), docs: Bytes::new() });
+                let info = *cursor.read_info()?;
+                found.push(PatternTerm { term: cursor.term().to_vec(), info, edits, docs: Bytes::new() });
             }
         }
         if is_cut {
@@ -106,16 +115,28 @@ impl Plan {
         self.note(format!("`{pattern}`: only its {MAX_PATTERN_TERMS} most frequent terms were searched"));
     }
 
-    /// Weighs all patterns, now that their terms are known.
+    /// Weighs all patterns, now that their terms are known; fuzzy ones become terms.
     pub(super) fn weigh_patterns(&mut self) {
+        let is_fuzzy = |leaf: &PatternLeaf| matches!(leaf.pattern, TermPattern::Fuzzy(_));
+        let num_fuzzy = self.patterns.iter().filter(|leaf| is_fuzzy(leaf)).count();
+        let mut expansions: Vec<Option<Vec<(usize, f32)>>> = Vec::with_capacity(self.patterns.len());
         for leaf in 0..self.patterns.len() {
             let mut is_cut = false;
             for data in &mut self.data {
-                is_cut |= keep_most_frequent(&mut data.patterns[leaf]);
+                is_cut |= keep_best(&mut data.patterns[leaf]);
             }
             if is_cut {
                 self.note_cut(leaf);
             }
+            if self.matchers[leaf].is_exhausted() {
+                let pattern = &self.patterns[leaf].pattern;
+                self.note(format!("`{pattern}`: too much work, only some of its terms were searched"));
+            }
+            let fuzzy = match &self.patterns[leaf].pattern {
+                TermPattern::Fuzzy(fuzzy) => Some(fuzzy.clone()),
+                _ => None,
+            };
+            expansions.push(fuzzy.map(|fuzzy| self.expand(leaf, &fuzzy, MAX_EXPANSIONS / num_fuzzy)));
             let mut doc_freqs = BTreeMap::<&[u8], u64>::new();
             let mut postings = 0;
             for term in self.data.iter().flat_map(|data| &data.patterns[leaf]) {
@@ -130,6 +151,57 @@ impl Plan {
                 (postings > MAX_BLENDED_POSTINGS).then(|| bm25::score(weight.weight, 1.0 / self.params.k1.max(1e-6)));
             self.pattern_weights.push(PatternWeight { weight, doc_freq, flat });
         }
+        if num_fuzzy > 0 {
+            self.root.expand(&expansions);
+        }
+    }
+
+    /// Makes terms of the best of a fuzzy pattern, with what each counts. As in Lucene (top terms with blended
+    /// frequencies) one that is an edit away counts for less, the less the shorter it is, and none for more because
+    /// it is rare: all are weighed by the document frequency of the most frequent of them.
+    fn expand(&mut self, leaf: usize, fuzzy: &FuzzyPattern, room: usize) -> Vec<(usize, f32)> {
+        let mut found = BTreeMap::<Vec<u8>, (u8, u64, Vec<(usize, TermInfo)>)>::new();
+        for (segment, data) in self.data.iter_mut().enumerate() {
+            for term in std::mem::take(&mut data.patterns[leaf]) {
+                let entry = found.entry(term.term).or_insert((term.edits, 0, Vec::new()));
+                entry.1 += u64::from(term.info.doc_freq);
+                entry.2.push((segment, term.info));
+            }
+        }
+        let num_chars = fuzzy.term.chars().count();
+        let boost = |term: &[u8], edits: u8| {
+            let shorter = num_chars.min(String::from_utf8_lossy(term).chars().count()).max(1);
+            1.0 - f32::from(edits) / shorter as f32
+        };
+        let mut ranked: Vec<_> = found
+            .into_iter()
+            .map(|(term, (edits, doc_freq, infos))| (boost(&term, edits), doc_freq, term, infos))
+            .collect();
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+        let max = (fuzzy.max_expansions as usize).min(room).max(1);
+        if ranked.len() > max {
+            let (pattern, all) = (&self.patterns[leaf].pattern, ranked.len());
+            self.note(format!("`{pattern}`: only the nearest {max} of {all} terms were searched"));
+            ranked.truncate(max);
+        }
+        let doc_freq = ranked.iter().map(|term| term.1).max().unwrap_or(0);
+        let PatternLeaf { field, scored, .. } = self.patterns[leaf];
+        let stats = &self.fields[&field];
+        let weight = TermWeight { weight: bm25::idf(doc_freq, stats.totals.doc_count), lengths: stats.lengths.clone() };
+        let mut terms = Vec::with_capacity(ranked.len());
+        for (boost, _, term, infos) in ranked {
+            terms.push((self.terms.len(), boost));
+            self.terms.push(TermLeaf { field, term, scored, positions: false });
+            self.term_doc_freqs.push(doc_freq);
+            self.term_weights.push(weight.clone());
+            self.data.iter_mut().for_each(|data| data.terms.push(SegmentTerm::default()));
+            for (segment, info) in infos {
+                if let Some(found) = self.data[segment].terms.last_mut() {
+                    found.info = Some(info);
+                }
+            }
+        }
+        terms
     }
 
     /// Asks for the documents of the terms of a pattern, neighbours together.

@@ -1,6 +1,12 @@
 //! Plans against an evaluator that knows nothing but the documents.
 
-use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    ops::Bound,
+    rc::Rc,
+    sync::Arc,
+};
 
 use bytes::Bytes;
 
@@ -11,7 +17,7 @@ use crate::{
     ids::{DocOrd, FieldOrd},
     platform::Cancel,
     postings::{Inverter, TextStream, norms},
-    terms::{FieldOptions, TermIndex, TermPattern},
+    terms::{FieldOptions, FuzzyPattern, TermIndex, TermMatcher, TermPattern},
 };
 
 const TITLE: FieldOrd = FieldOrd(1);
@@ -118,10 +124,14 @@ impl Corpus {
     }
 }
 
+/// What a pattern in a field stands for.
+type KnownPattern = ((FieldOrd, TermPattern), Rc<Vec<(String, f64)>>);
+
 /// Scores as the definitions say, in double precision.
 struct Slow<'a> {
     corpus: &'a Corpus,
     sets: &'a [Vec<Arc<BitSet>>],
+    patterns: RefCell<Vec<KnownPattern>>,
     idfs: RefCell<BTreeMap<(FieldOrd, String), f64>>,
     totals: RefCell<BTreeMap<FieldOrd, (f64, usize)>>,
 }
@@ -143,6 +153,35 @@ impl Slow<'_> {
         let len = f64::from(norms::decode(norms::encode(len as u32)));
         let share = if field == TAG { 1.0 } else { len / (total as f64 / docs) };
         weight - weight / (1.0 + freq / (1.2 * (0.25 + 0.75 * share)))
+    }
+
+    /// Terms that a pattern stands for, and how much each counts. All words are w0 to w398.
+    fn terms_of(&self, field: FieldOrd, pattern: &TermPattern) -> Rc<Vec<(String, f64)>> {
+        if let Some((_, known)) = self.patterns.borrow().iter().find(|((f, p), _)| (*f, p) == (field, pattern)) {
+            return known.clone();
+        }
+        let mut doc_freqs = BTreeMap::<String, usize>::new();
+        for doc in self.corpus.segments.iter().flatten() {
+            let words: BTreeSet<&String> = doc[&field].iter().collect();
+            words.into_iter().for_each(|word| *doc_freqs.entry(word.clone()).or_default() += 1);
+        }
+        let mut matcher = TermMatcher::new(pattern).unwrap();
+        let mut found: Vec<(f64, usize, String)> = Vec::new();
+        for (term, doc_freq) in doc_freqs {
+            let Some(edits) = matcher.matches(term.as_bytes()) else { continue };
+            let share = match pattern {
+                TermPattern::Fuzzy(fuzzy) => 1.0 - f64::from(edits) / term.len().min(fuzzy.term.len()) as f64,
+                _ => 1.0,
+            };
+            found.push((share, doc_freq, term));
+        }
+        if let TermPattern::Fuzzy(fuzzy) = pattern {
+            found.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)).then(a.2.cmp(&b.2)));
+            found.truncate(fuzzy.max_expansions as usize);
+        }
+        let found = Rc::new(found.into_iter().map(|(share, _, term)| (term, share)).collect());
+        self.patterns.borrow_mut().push(((field, pattern.clone()), Rc::clone(&found)));
+        found
     }
 
     /// The score, if it matches.
@@ -172,23 +211,22 @@ impl Slow<'_> {
                 (freq > 0).then(|| self.bm25(phrase.field, weight, freq as f64, words.len()))
             }
             Query::Pattern { field, pattern, scoring } => {
-                let TermPattern::Prefix(prefix) = pattern else { unreachable!("{pattern}") };
-                let prefix = std::str::from_utf8(prefix).unwrap();
-                let mut words: Vec<_> = doc[field].iter().filter(|word| word.starts_with(prefix)).collect();
-                if *field == TAG {
-                    words.sort_unstable();
-                    words.dedup();
+                let terms = self.terms_of(*field, pattern);
+                // The rarest idf is that of the most frequent term.
+                let idf = || terms.iter().map(|(term, _)| self.idf(*field, term)).fold(f64::INFINITY, f64::min);
+                let freqs = terms.iter().map(|(term, share)| {
+                    let freq = doc[field].iter().filter(|word| *word == term).count();
+                    (if *field == TAG { freq.min(1) } else { freq } as f64, share)
+                });
+                let freqs: Vec<_> = freqs.filter(|(freq, _)| *freq > 0.0).collect();
+                if freqs.is_empty() || *scoring == PatternScoring::Constant {
+                    return (!freqs.is_empty()).then_some(1.0);
                 }
-                if words.is_empty() {
-                    return None;
-                }
-                if *scoring == PatternScoring::Constant {
-                    return Some(1.0);
-                }
-                // The rarest idf is that of the most frequent term; all words are w0 to w398.
-                let terms = (0..399).map(|number| format!("w{number}")).filter(|word| word.starts_with(prefix));
-                let idf = terms.map(|term| self.idf(*field, &term)).fold(f64::INFINITY, f64::min);
-                Some(self.bm25(*field, idf, words.len() as f64, doc[field].len()))
+                let score = |weight, freq| self.bm25(*field, weight, freq, doc[field].len());
+                Some(match pattern {
+                    TermPattern::Fuzzy(_) => freqs.iter().map(|(freq, share)| score(idf() * **share, *freq)).sum(),
+                    _ => score(idf(), freqs.iter().map(|(freq, _)| freq).sum()),
+                })
             }
             Query::Boolean(boolean) => {
                 let all =
@@ -228,6 +266,27 @@ fn random_term(random: &mut fastrand::Rng) -> Query {
     Query::Term { field, term: term.into_bytes() }
 }
 
+fn random_pattern(random: &mut fastrand::Rng) -> TermPattern {
+    let word = word(random);
+    match random.u8(0..6) {
+        0 => TermPattern::Prefix(word.into_bytes()),
+        1 => TermPattern::Wildcard(word.replace(['1', '3'], "?").replace('2', "*")),
+        2 => TermPattern::Regex(word.replace('1', "[0-4]").replace('2', "(2|3.)*")),
+        3 => {
+            let (mut from, mut to) = (word.into_bytes(), self::word(random).into_bytes());
+            if from > to {
+                std::mem::swap(&mut from, &mut to);
+            }
+            TermPattern::Range { from: Bound::Included(from), to: Bound::Excluded(to) }
+        }
+        _ => TermPattern::Fuzzy(FuzzyPattern {
+            prefix_len: random.u32(0..3),
+            max_expansions: random.u32(1..60),
+            ..FuzzyPattern::new(word, random.u8(0..3))
+        }),
+    }
+}
+
 fn random_query(random: &mut fastrand::Rng, depth: usize) -> Query {
     let kind = if depth == 0 { random.u8(0..5) } else { random.u8(0..16) };
     let list = |max: usize, random: &mut fastrand::Rng| -> Vec<Query> {
@@ -242,8 +301,7 @@ fn random_query(random: &mut fastrand::Rng, depth: usize) -> Query {
         }
         4 => {
             let scoring = if random.bool() { PatternScoring::Blended } else { PatternScoring::Constant };
-            let pattern = TermPattern::Prefix(word(random).into_bytes());
-            Query::Pattern { field: FIELDS[random.usize(0..3)], pattern, scoring }
+            Query::Pattern { field: FIELDS[random.usize(0..3)], pattern: random_pattern(random), scoring }
         }
         5 => Query::Filter(random.u32(0..2)),
         6 => Query::Boost(Box::new(random_query(random, depth - 1)), random.f32() * 3.0),
@@ -291,7 +349,8 @@ fn filters(random: &mut fastrand::Rng, corpus: &Corpus) -> (Vec<SegmentFilter>, 
 }
 
 fn check(corpus: &Corpus, query: &Query, filters: &[SegmentFilter], sets: &[Vec<Arc<BitSet>>]) {
-    let slow = Slow { corpus, sets, idfs: RefCell::default(), totals: RefCell::default() };
+    let slow =
+        Slow { corpus, sets, idfs: RefCell::default(), patterns: RefCell::default(), totals: RefCell::default() };
     let (plan, waves) = corpus.plan(query);
     assert!(waves <= 2, "{waves} waves");
     let cancel = Cancel::new();
@@ -353,6 +412,73 @@ fn agrees_with_the_definitions() {
             check(&corpus, &query, &filters, &sets);
         }
     }
+}
+
+#[test]
+fn patterns_agree_with_the_definitions() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let corpus = corpus(&mut random, &[60, 300, 1], 30);
+    for _ in 0..60 {
+        let scoring = if random.u8(0..4) == 0 { PatternScoring::Constant } else { PatternScoring::Blended };
+        let leaf = |random: &mut fastrand::Rng| Query::Pattern {
+            field: FIELDS[random.usize(0..3)],
+            pattern: random_pattern(random),
+            scoring,
+        };
+        let query = match random.u8(0..3) {
+            0 => leaf(&mut random),
+            1 => Query::Boolean(BooleanQuery {
+                should: vec![leaf(&mut random), random_term(&mut random), leaf(&mut random)],
+                ..Default::default()
+            }),
+            _ => Query::DisMax { queries: vec![leaf(&mut random), leaf(&mut random)], tie_breaker: 0.3 },
+        };
+        let (filters, sets) = filters(&mut random, &corpus);
+        check(&corpus, &query, &filters, &sets);
+    }
+}
+
+#[test]
+fn patterns_that_are_too_broad_are_cut_and_say_so() {
+    let mut inverter = Inverter::new(FieldOptions::KEYWORD);
+    let num_docs = MAX_PATTERN_TERMS as u32 + 500;
+    for doc in 0..num_docs {
+        inverter.add_term(DocOrd(doc), format!("t{doc:05}").as_bytes()).unwrap();
+        if doc % 100 == 0 {
+            inverter.add_term(DocOrd(doc), b"tzzzz").unwrap();
+        }
+    }
+    let (mut terms, mut postings) = (Vec::new(), Vec::new());
+    let mut field = inverter.finish(num_docs);
+    while field.step(&mut terms, &mut postings).unwrap() {}
+    let parts = field.finish(&mut terms);
+    let text = FieldText {
+        index: Arc::new(TermIndex::parse(&parts.term_index).unwrap()),
+        terms: Some(terms.into()),
+        postings: Some(postings.into()),
+        norms: None,
+        has_norms: false,
+    };
+    let text = Arc::new(SegmentText { max_doc: num_docs, fields: [(TAG, text)].into() });
+    let ask = |pattern| {
+        let query = Query::Pattern { field: TAG, pattern, scoring: PatternScoring::Constant };
+        let plan = Plan::new(&query, vec![text.clone()]).unwrap();
+        let count = plan.count(&[SegmentFilter::default()], &Cancel::new()).unwrap();
+        (count, plan.notes().join("; "))
+    };
+    // The most frequent term stays, and so do those in front of what is equally frequent.
+    let (count, note) = ask(TermPattern::Prefix(b"t".to_vec()));
+    assert_eq!(note, "`t*`: only its 16384 most frequent terms were searched");
+    assert_eq!(count, MAX_PATTERN_TERMS as u64 - 1 + 5);
+    let (count, note) = ask(TermPattern::Fuzzy(FuzzyPattern::new("t10000", 2)));
+    assert_eq!(count, 50);
+    assert!(note.starts_with("`t10000~2`: only the nearest 50 of "), "{note}");
+    assert_eq!(ask(TermPattern::Regex("t0000[0-4]".to_owned())), (5, String::new()));
+    let bad =
+        Query::Pattern { field: TAG, pattern: TermPattern::Regex("t(".to_owned()), scoring: PatternScoring::Constant };
+    assert_eq!(Plan::new(&bad, vec![text]).unwrap_err().kind().code(), "invalid_argument");
 }
 
 #[test]

@@ -92,6 +92,8 @@ pub(in crate::query) struct SegmentTerm {
 pub(in crate::query) struct PatternTerm {
     pub term: Vec<u8>,
     pub info: TermInfo,
+    /// Edits from a fuzzy term; 0 of other patterns.
+    pub edits: u8,
     pub docs: Bytes,
 }
 

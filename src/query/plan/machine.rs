@@ -54,6 +54,8 @@ pub struct Plan {
     pub(in crate::query) params: Bm25Params,
     /// One per pattern.
     pub(in crate::query) matchers: Vec<TermMatcher>,
+    /// Bytes of dictionaries that patterns may still read.
+    pub(in crate::query) pattern_bytes_left: u64,
     pub(super) state: State,
     pub(super) wants: Vec<Want>,
     pub(super) pending: Vec<(usize, usize, Slot)>,
@@ -100,6 +102,7 @@ impl Plan {
             pattern_weights: Vec::new(),
             params,
             matchers,
+            pattern_bytes_left: expand::MAX_QUERY_PATTERN_BYTES,
             state: State::Terms,
             wants: Vec::new(),
             pending: Vec::new(),

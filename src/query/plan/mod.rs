@@ -10,7 +10,7 @@ mod machine;
 mod terms;
 
 pub use data::{FieldText, ScoredDoc, SegmentFilter, SegmentText, Want};
-pub(super) use data::{PatternTerm, PatternWeight};
+pub(super) use data::{PatternTerm, PatternWeight, SegmentTerm};
 pub(super) use lists::PATTERN_GAP;
 pub use machine::Plan;
 pub(super) use machine::Slot;
