@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rangefind::codec::{Reader, bitpack, checksum, group_varint, pfor};
+use rangefind::codec::{Reader, Unpacker, bitpack, checksum, group_varint, pfor};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&kind, bytes)) = data.split_first() else { return };
@@ -16,13 +16,13 @@ fuzz_target!(|data: &[u8]| {
         4 => {
             let mut skipped = reader.clone();
             // A block that can be read is passed over alike.
-            if pfor::read(&mut reader, &mut block).is_ok() {
+            if pfor::read(Unpacker::detect(), &mut reader, &mut block).is_ok() {
                 pfor::skip(&mut skipped).expect("what can be read can be skipped");
                 assert_eq!(reader.offset(), skipped.offset());
             }
         }
         _ => {
-            let _ = bitpack::unpack(bytes, kind / 6, &mut block);
+            let _ = Unpacker::detect().unpack(bytes, kind / 6, &mut block);
             let _ = checksum::open(bytes);
         }
     }

@@ -28,7 +28,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let (docs, positions) = (Bytes::copy_from_slice(&bytes[..docs_end]), Bytes::copy_from_slice(&bytes[docs_end..]));
     let damage = Damage::default();
-    let mut postings = Postings::open(options, MAX_DOC, &info, TermBytes::whole(&info, docs, Some(positions)), &damage);
+    let mut postings = Postings::open(options, MAX_DOC, &info, TermBytes::whole(&info, docs.clone(), Some(positions)), &damage);
     if let Some(mut lookahead) = postings.lookahead() {
         while !lookahead.is_last() {
             lookahead.next_block();
@@ -36,8 +36,19 @@ fuzz_target!(|data: &[u8]| {
         }
     }
     let (mut found, step) = (Vec::new(), u32::from(head[7]));
-    loop {
-        let doc = if step == 0 { postings.next() } else { postings.advance(postings_target(&postings, step)) };
+    let bytes = TermBytes::whole(&info, docs.clone(), None);
+    let mut set = vec![0; MAX_DOC as usize / 64 + 1];
+    Postings::open(options, MAX_DOC, &info, bytes, &Damage::default()).collect_into(&mut set);
+    for turn in 0u32.. {
+        let doc = match step {
+            0 => postings.next(),
+            // Blocks that were searched in place are decoded on the way.
+            200.. if turn % 3 == 2 => {
+                let count = postings.block_until(MAX_DOC).0.len();
+                postings.consume(count.min(5))
+            }
+            step => postings.advance(postings_target(&postings, step)),
+        };
         if doc == END {
             break;
         }

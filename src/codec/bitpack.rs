@@ -1,12 +1,14 @@
 //! FOR: 128 integers of one bit width, packed in four interleaved lanes of 32 bits.
 //!
 //! Value `i` lives in lane `i % 4`. A row of four words is one 128-bit vector, so that decoding is load, shift,
-//! mask and store, without any dependency between steps: compilers turn the loops below into simd128, SSE or
-//! NEON code as they stand, and two rows make one AVX2 vector. A block of width `b` takes `16 * b` bytes.
+//! mask and store, without any dependency between steps, and two rows make one AVX2 vector. A block of width `b`
+//! takes `16 * b` bytes. Writing is here, and reading without SIMD; [`super::Unpacker`] reads with it.
 //!
 //! ```text
 //! word 4 * r + lane   holds bits of values  lane, lane + 4, lane + 8, …  from bit 32 * r of that lane's stream on
 //! ```
+
+#![forbid(unsafe_code)]
 
 use super::DecodeError;
 
@@ -59,59 +61,48 @@ pub fn pack(values: &[u32; BLOCK_LEN], bits: u8, out: &mut Vec<u8>) {
 }
 
 #[inline(always)]
-fn load_row(packed: &[u8], row: usize) -> [u32; LANES] {
-    let bytes: &[u8; 16] = packed[16 * row..16 * row + 16].first_chunk().expect("16 bytes");
-    std::array::from_fn(|lane| {
-        u32::from_le_bytes([bytes[4 * lane], bytes[4 * lane + 1], bytes[4 * lane + 2], bytes[4 * lane + 3]])
-    })
+fn load_row(bytes: &[u8; 4 * LANES]) -> [u32; LANES] {
+    let words = bytes.as_chunks::<4>().0;
+    std::array::from_fn(|lane| u32::from_le_bytes(words[lane]))
 }
 
-/// Unpacks a block of constant width; the compiler unrolls it to straight-line vector code.
-#[inline(always)]
-fn unpack_const<const BITS: usize>(packed: &[u8], values: &mut [u32; BLOCK_LEN]) {
-    let packed = &packed[..16 * BITS];
-    let mask = if BITS == 32 { u32::MAX } else { (1u32 << BITS) - 1 };
-    let values = values.as_chunks_mut::<LANES>().0;
-    for (row, slot) in values.iter_mut().enumerate() {
-        let bit = row * BITS;
-        let (word, shift) = (bit / 32, bit % 32);
-        let low = load_row(packed, word);
-        let mut out = low.map(|word| word >> shift);
-        if shift + BITS > 32 {
-            let high = load_row(packed, word + 1);
-            for lane in 0..LANES {
-                out[lane] |= high[lane] << (32 - shift);
-            }
-        }
-        *slot = out.map(|value| value & mask);
-    }
-}
-
-macro_rules! unpack_widths {
-    ($bits:expr, $packed:expr, $values:expr, $($width:literal)*) => {
-        match $bits {
-            0 => $values.fill(0),
-            $($width => unpack_const::<$width>($packed, $values),)*
-            _ => unreachable!("checked above"),
-        }
-    };
-}
-
-/// Unpacks a block; `packed` may be longer than the block.
+/// The bytes of a block of `bits` bits, which `packed` starts with.
 ///
 /// # Errors
 /// If the width is above 32 or the bytes are too few.
 #[inline]
-pub fn unpack(packed: &[u8], bits: u8, values: &mut [u32; BLOCK_LEN]) -> Result<(), DecodeError> {
+pub(super) fn block(packed: &[u8], bits: u8) -> Result<&[u8], DecodeError> {
     if bits > 32 {
         return Err(DecodeError::BadBitWidth { offset: 0, found: bits });
     }
     let needed = packed_len(bits);
-    if packed.len() < needed {
-        return Err(DecodeError::Truncated { offset: 0, needed, have: packed.len() });
+    packed.get(..needed).ok_or(DecodeError::Truncated { offset: 0, needed, have: packed.len() })
+}
+
+/// Unpacks a block of exactly that length: the scalar twin of the kernels in [`super::unpack`].
+pub(super) fn unpack_block(packed: &[u8], bits: u8, values: &mut [u32; BLOCK_LEN]) {
+    let bits = u32::from(bits);
+    let mask = u32::MAX.checked_shr(32 - bits).unwrap_or(0);
+    let mut rows = packed.as_chunks::<16>().0.iter().map(load_row);
+    let mut row = rows.next().unwrap_or_default();
+    // Bits of the row already given.
+    let mut shift = 0;
+    for slot in values.as_chunks_mut::<LANES>().0 {
+        let mut out = row.map(|word| word >> shift);
+        shift += bits;
+        if shift >= 32 {
+            shift -= 32;
+            if let Some(next) = rows.next() {
+                row = next;
+                if shift > 0 {
+                    for lane in 0..LANES {
+                        out[lane] |= row[lane] << (bits - shift);
+                    }
+                }
+            }
+        }
+        *slot = out.map(|value| value & mask);
     }
-    unpack_widths!(bits, packed, values, 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
-    Ok(())
 }
 
 /// Turns gaps minus one into strictly ascending numbers: `out[i] = base + (i + 1) + gaps[0] + … + gaps[i]`, modulo 2^32.
@@ -137,6 +128,7 @@ pub fn prefix_sum(base: u32, values: &mut [u32; BLOCK_LEN]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::Unpacker;
 
     /// Bit by bit, as the layout is written down.
     fn unpack_slowly(packed: &[u8], bits: u8) -> Vec<u32> {
@@ -164,14 +156,13 @@ mod tests {
             assert_eq!(packed.len(), packed_len(bits));
             assert_eq!(unpack_slowly(&packed, bits), values, "slow, width {bits}");
             let mut found = [1; BLOCK_LEN];
-            unpack(&packed, bits, &mut found).unwrap();
+            Unpacker::scalar().unpack(&packed, bits, &mut found).unwrap();
             assert_eq!(found, values, "fast, width {bits}");
             if bits > 0 {
                 packed.pop();
-                assert!(unpack(&packed, bits, &mut found).is_err());
+                assert!(Unpacker::scalar().unpack(&packed, bits, &mut found).is_err());
             }
         }
-        assert!(unpack(&[0; 1000], 33, &mut [0; BLOCK_LEN]).is_err());
     }
 
     #[test]

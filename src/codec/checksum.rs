@@ -1,5 +1,7 @@
 //! CRC32C (Castagnoli), the checksum of every part of the format.
 
+#![forbid(unsafe_code)]
+
 use super::{DecodeError, Reader, Write};
 
 /// CRC32C of `bytes`.

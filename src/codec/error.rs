@@ -1,5 +1,7 @@
 //! Why bytes could not be decoded.
 
+#![forbid(unsafe_code)]
+
 use thiserror::Error as ThisError;
 
 use crate::error::Error;

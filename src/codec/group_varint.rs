@@ -3,6 +3,8 @@
 //! The tag's two highest bits say how many bytes the first value takes, minus one; and so on down. A count
 //! that is no multiple of four ends in plain VInts.
 
+#![forbid(unsafe_code)]
+
 use super::{DecodeError, Reader, Write};
 
 /// Appends `values`.

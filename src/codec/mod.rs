@@ -22,10 +22,9 @@
 //! | four integers behind one tag byte | [`group_varint`] |
 //! | 128 integers of equal width in four lanes (FOR) | [`bitpack`] |
 //! | the same with up to 7 exceptions (PFOR) | [`pfor`] |
+//! | reading those with the instruction set of this machine | [`Unpacker`] |
 //! | CRC32C | [`checksum`] |
 //! | names of the codecs of postings | [`PostingsCodec`] |
-
-#![forbid(unsafe_code)]
 
 pub mod bitpack;
 pub mod checksum;
@@ -34,9 +33,15 @@ pub mod group_varint;
 mod kind;
 pub mod pfor;
 mod read;
+mod unpack;
+#[cfg(target_arch = "x86_64")]
+mod unpack_avx2;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod unpack_simd128;
 mod write;
 
 pub use error::DecodeError;
 pub use kind::PostingsCodec;
 pub use read::Reader;
+pub use unpack::Unpacker;
 pub use write::Write;

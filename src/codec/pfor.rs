@@ -8,8 +8,10 @@
 //! With `bits` 0 the low parts are all one VInt, which stands in place of the packed bits. The width is the smallest
 //! with at most seven values needing more, never more than eight bits below the largest.
 
+#![forbid(unsafe_code)]
+
 use super::{
-    DecodeError, Reader, Write,
+    DecodeError, Reader, Unpacker, Write,
     bitpack::{self, BLOCK_LEN},
 };
 
@@ -60,11 +62,11 @@ pub fn write(values: &[u32; BLOCK_LEN], out: &mut Vec<u8>) {
 /// # Errors
 /// If the bytes end or are no such block.
 #[inline]
-pub fn read(reader: &mut Reader<'_>, values: &mut [u32; BLOCK_LEN]) -> Result<(), DecodeError> {
+pub fn read(unpacker: Unpacker, reader: &mut Reader<'_>, values: &mut [u32; BLOCK_LEN]) -> Result<(), DecodeError> {
     let header = reader.u8()?;
     if header == FULL_WIDTH {
         let packed = reader.bytes(bitpack::packed_len(32))?;
-        return bitpack::unpack(packed, 32, values);
+        return unpacker.unpack(packed, 32, values);
     }
     let (exceptions, mut bits) = (header >> 5, header & 31);
     if bits == 0 {
@@ -76,7 +78,7 @@ pub fn read(reader: &mut Reader<'_>, values: &mut [u32; BLOCK_LEN]) -> Result<()
             }
         }
     } else {
-        bitpack::unpack(reader.bytes(bitpack::packed_len(bits))?, bits, values)?;
+        unpacker.unpack(reader.bytes(bitpack::packed_len(bits))?, bits, values)?;
     }
     for pair in reader.bytes(usize::from(exceptions) * 2)?.as_chunks::<2>().0 {
         let Some(value) = values.get_mut(usize::from(pair[0])) else {
@@ -115,14 +117,14 @@ mod tests {
         let mut out = Vec::new();
         write(values, &mut out);
         let (mut found, mut reader) = ([7; BLOCK_LEN], Reader::new(&out));
-        read(&mut reader, &mut found).unwrap();
+        read(Unpacker::detect(), &mut reader, &mut found).unwrap();
         assert_eq!(&found, values);
         assert!(reader.is_empty());
         let mut reader = Reader::new(&out);
         skip(&mut reader).unwrap();
         assert!(reader.is_empty());
         for cut in 0..out.len() {
-            assert!(read(&mut Reader::new(&out[..cut]), &mut found).is_err(), "cut {cut}");
+            assert!(read(Unpacker::detect(), &mut Reader::new(&out[..cut]), &mut found).is_err(), "cut {cut}");
         }
         out.len()
     }
@@ -172,7 +174,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(11);
         for _ in 0..20_000 {
             let bytes: Vec<u8> = (0..random.usize(0..80)).map(|_| random.u8(..)).collect();
-            let _ = read(&mut Reader::new(&bytes), &mut [0; BLOCK_LEN]);
+            let _ = read(Unpacker::detect(), &mut Reader::new(&bytes), &mut [0; BLOCK_LEN]);
             let _ = skip(&mut Reader::new(&bytes));
         }
     }

@@ -1,5 +1,7 @@
 //! Checked little-endian reading.
 
+#![forbid(unsafe_code)]
+
 use super::DecodeError;
 
 /// A cursor over bytes from outside. Every method either returns a value and moves on, or fails and leaves
@@ -43,6 +45,12 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
         &self.bytes[self.at..]
+    }
+
+    /// Everything it reads from, from the front.
+    #[inline]
+    pub fn all(&self) -> &'a [u8] {
+        self.bytes
     }
 
     /// An error about this place.

@@ -1,5 +1,7 @@
 //! Little-endian writing, the mirror of [`super::Reader`].
 
+#![forbid(unsafe_code)]
+
 /// Appends values to a growing buffer.
 pub trait Write {
     /// Appends bytes as they are.

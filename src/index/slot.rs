@@ -13,7 +13,7 @@
 //!       44     8  unix_millis        when it was made
 //!       52     8  next_overlay       overlay numbers below this one are taken
 //!       60     .  schema             JSON text, empty while unknown
-//!        .     2  codec              of postings: 1 fast, 2 compact; since version 2, fast before
+//!        .     2  codec              of postings, as in tables of contents; since version 2, before it is 1
 //!        .     1  has_base           1: base index id (16) and generation (8), number (8) and length (8) of the tombstone file
 //!        .     4  num_segments       each: home u8 (0 own, 1 base), num_docs u32, overlay u64 (0 none), and
 //!                                    own: table of contents (blob); base: segment id (16) and max_doc u32

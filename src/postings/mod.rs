@@ -64,6 +64,8 @@ pub enum TextStream {
 }
 
 #[cfg(test)]
+mod golden_tests;
+#[cfg(test)]
 mod sparse_tests;
 #[cfg(test)]
 mod tests;

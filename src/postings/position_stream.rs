@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use crate::{
-    codec::{DecodeError, Reader, bitpack::BLOCK_LEN, pfor},
+    codec::{DecodeError, Reader, Unpacker, bitpack::BLOCK_LEN, pfor},
     terms::TermInfo,
 };
 
@@ -59,6 +59,7 @@ impl Window {
 /// Decodes the positions of a term in order.
 #[derive(Debug)]
 pub(super) struct PositionStream {
+    unpacker: Unpacker,
     inline: Option<u32>,
     next: u64,
     end: u64,
@@ -77,6 +78,7 @@ impl PositionStream {
     pub fn new(info: &TermInfo) -> Self {
         let range = info.positions_range();
         Self {
+            unpacker: Unpacker::detect(),
             inline: info.inline_position,
             next: range.start,
             end: range.end,
@@ -140,7 +142,7 @@ impl PositionStream {
         };
         let mut reader = Reader::new(bytes);
         if self.left >= BLOCK_LEN as u64 {
-            pfor::read(&mut reader, &mut self.gaps)?;
+            pfor::read(self.unpacker, &mut reader, &mut self.gaps)?;
             self.len = BLOCK_LEN;
         } else {
             self.len = self.left as usize;

@@ -1,7 +1,7 @@
 //! Reads the positions of a term, of the documents that are asked for.
 
 use crate::{
-    codec::{DecodeError, Reader, bitpack::BLOCK_LEN, pfor},
+    codec::{DecodeError, Reader, Unpacker, bitpack::BLOCK_LEN, pfor},
     postings::term_bytes::Runs,
     terms::TermInfo,
 };
@@ -10,6 +10,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Positions {
     bytes: Runs,
+    unpacker: Unpacker,
     /// Set for a term of one document that has one position.
     inline: Option<u32>,
     total: u64,
@@ -32,6 +33,7 @@ impl Positions {
     pub fn new(bytes: Runs, info: &TermInfo) -> Self {
         Self {
             bytes,
+            unpacker: Unpacker::detect(),
             inline: info.inline_position,
             total: info.total_term_freq,
             tail_at: None,
@@ -79,7 +81,7 @@ impl Positions {
         let full = self.next_is_full();
         let mut reader = Reader::new(self.bytes.rest(at)?);
         if full {
-            pfor::read(&mut reader, &mut self.gaps)?;
+            pfor::read(self.unpacker, &mut reader, &mut self.gaps)?;
             self.len = BLOCK_LEN;
         } else {
             self.len = (self.total % BLOCK_LEN as u64) as usize;

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crate::{
     codec::{DecodeError, Reader, bitpack::BLOCK_LEN, group_varint, pfor},
     postings::{
-        blocks,
+        blocks::{BlockDecoder, InPlace},
         impacts::{self, Impact},
         positions::Positions,
         skip::Skips,
@@ -47,6 +47,7 @@ impl Damage {
 #[derive(Debug)]
 pub struct Postings {
     options: FieldOptions,
+    decoder: BlockDecoder,
     max_doc: u32,
     doc_freq: u32,
     /// Skip data.
@@ -56,8 +57,11 @@ pub struct Postings {
     skips: Skips,
     /// Documents from here on are not given, and their blocks not entered.
     end: u32,
-    /// The block that `docs` holds, if any.
+    /// The block that is entered, if any.
     loaded: Option<u32>,
+    /// Whether that is one in place: `doc` is in it, and `docs` has none (`len` is 0).
+    is_in_place: bool,
+    in_place: InPlace,
     /// Documents of that block; [`END`] behind the last one of a tail.
     docs: [u32; BLOCK_LEN],
     freqs: [u32; BLOCK_LEN],
@@ -75,11 +79,14 @@ impl Postings {
     pub fn open(options: FieldOptions, max_doc: u32, info: &TermInfo, bytes: TermBytes, damage: &Damage) -> Self {
         let mut postings = Self {
             options,
+            decoder: BlockDecoder::new(options.codec),
             max_doc,
             doc_freq: info.doc_freq,
             skips: Skips::default(),
             end: END,
             loaded: None,
+            is_in_place: false,
+            in_place: InPlace::default(),
             docs: [END; BLOCK_LEN],
             freqs: [1; BLOCK_LEN],
             pending_freqs: None,
@@ -130,6 +137,7 @@ impl Postings {
         self.damage.note(error);
         self.skips = Skips::ended();
         self.loaded = Some(0);
+        self.is_in_place = false;
         (self.at, self.len) = (0, 0);
         self.doc = END;
     }
@@ -159,6 +167,10 @@ impl Postings {
     }
 
     fn next_in_new_block(&mut self) -> u32 {
+        if self.is_in_place {
+            self.decode();
+            return self.next();
+        }
         match self.loaded {
             Some(block) if block >= self.skips.last_block() => return self.end(),
             Some(_) => {
@@ -174,14 +186,15 @@ impl Postings {
     }
 
     fn end(&mut self) -> u32 {
-        self.at = self.len;
+        self.is_in_place = false;
+        (self.at, self.len) = (0, 0);
         self.doc = END;
         END
     }
 
     /// Decodes the block that skips stand on and enters its first document.
     fn load(&mut self) {
-        match self.try_load() {
+        match self.try_load(None) {
             Ok(()) if self.len == 0 => {
                 self.end();
             }
@@ -190,23 +203,33 @@ impl Postings {
         }
     }
 
-    fn try_load(&mut self) -> Result<(), DecodeError> {
+    /// Enters the block that skips stand on. With a target, one that can be searched in place is, and `doc` is the first
+    /// document at or above the target; else its documents are decoded.
+    fn try_load(&mut self, target: Option<u32>) -> Result<(), DecodeError> {
         let block = self.skips.block();
         let entry = self.skips.entry();
         let base = entry.base;
         self.loaded = Some(block);
         (self.at, self.len) = (0, 0);
-        self.pending_freqs = None;
+        (self.is_in_place, self.pending_freqs) = (false, None);
         if base.wrapping_add(1) >= self.end {
             return Ok(());
         }
         let mut reader = Reader::new(self.bytes.get(entry.docs.clone())?);
         if block < self.skips.num_full() {
-            blocks::read(self.options.codec, &mut reader, base, &mut self.docs)?;
-            self.len = BLOCK_LEN;
-            let highest = self.docs.iter().fold(0, |highest, &doc| highest.max(doc));
-            if highest != entry.last_doc || highest >= self.max_doc {
-                return Err(reader.invalid("documents of a block do not end where its entry says"));
+            let last = entry.last_doc;
+            if last >= self.max_doc {
+                return Err(reader.invalid("document beyond the segment"));
+            }
+            let target = target.filter(|_| last < self.end);
+            if let Some(target) = target
+                && self.decoder.read_in_place(&mut reader, base, last, &mut self.in_place)?
+            {
+                self.is_in_place = true;
+                self.doc = self.in_place.find(target);
+            } else {
+                self.decoder.read(&mut reader, base, last, &mut self.docs)?;
+                self.len = BLOCK_LEN;
             }
             if self.options.freqs {
                 self.pending_freqs = Some((entry.docs.start + reader.offset(), entry.docs.end));
@@ -235,7 +258,7 @@ impl Postings {
             }
             self.docs[self.len..].fill(END);
         }
-        if self.end != END && self.docs[self.len - 1] >= self.end {
+        if self.end != END && self.len > 0 && self.docs[self.len - 1] >= self.end {
             self.len = find_at_least(&self.docs, self.end);
             self.docs[self.len..].fill(END);
         }
@@ -243,6 +266,15 @@ impl Postings {
             positions.enter_block(block, entry.positions_at, entry.positions_ix);
         }
         Ok(())
+    }
+
+    /// Decodes the block that is in place and goes to the same document in it.
+    fn decode(&mut self) {
+        self.is_in_place = false;
+        match self.in_place.expand(&mut self.docs) {
+            Some(()) => (self.at, self.len) = (self.in_place.rank(self.doc), BLOCK_LEN),
+            None => self.fail(DecodeError::Invalid { offset: 0, what: "bit set of another count" }),
+        }
     }
 
     /// Goes to the first document at or above `target`; stays where it is if it is there already.
@@ -263,6 +295,12 @@ impl Postings {
     }
 
     fn advance_far(&mut self, target: u32) -> u32 {
+        if self.is_in_place && target <= self.in_place.last() {
+            if self.doc < target {
+                self.doc = self.in_place.find(target);
+            }
+            return self.doc;
+        }
         if self.doc == END && self.loaded.is_some() && self.at != usize::MAX {
             return END;
         }
@@ -270,14 +308,22 @@ impl Postings {
             self.fail(error);
             return END;
         }
+        if self.skips.entry().last_doc < target {
+            // The last block is a full one, and ends before.
+            self.loaded = Some(self.skips.block());
+            return self.end();
+        }
         if self.loaded != Some(self.skips.block()) {
-            self.load();
-            if self.doc >= target {
+            if let Err(error) = self.try_load(Some(target)) {
+                self.fail(error);
+                return END;
+            }
+            if self.is_in_place {
                 return self.doc;
             }
         }
         if self.len == 0 || self.docs[self.len - 1] < target {
-            // Only the tail can end below a target that skips let through; a full block cannot.
+            // Only the tail can end below a target that skips let through.
             return self.end();
         }
         self.at = find_at_least(&self.docs, target);
@@ -288,17 +334,24 @@ impl Postings {
     /// Occurrences in the current document; 1 where frequencies are not kept.
     #[inline]
     pub fn freq(&mut self) -> u32 {
+        let at = self.place();
+        self.freqs[at & (BLOCK_LEN - 1)]
+    }
+
+    /// Where the current document is in its block, whose frequencies are decoded then.
+    #[inline]
+    fn place(&mut self) -> usize {
         if self.pending_freqs.is_some() {
             self.load_freqs();
         }
-        self.freqs[self.at & (BLOCK_LEN - 1)]
+        if self.is_in_place { self.in_place.rank(self.doc) } else { self.at }
     }
 
     #[cold]
     fn load_freqs(&mut self) {
         let Some((start, end)) = self.pending_freqs.take() else { return };
         let bytes = self.bytes.get(start..end);
-        match bytes.and_then(|bytes| pfor::read(&mut Reader::new(bytes), &mut self.freqs)) {
+        match bytes.and_then(|bytes| pfor::read(self.decoder.unpacker, &mut Reader::new(bytes), &mut self.freqs)) {
             Ok(()) => self.freqs.iter_mut().for_each(|freq| *freq = freq.saturating_add(1)),
             Err(error) => {
                 self.freqs.fill(1);
@@ -311,26 +364,39 @@ impl Postings {
     /// empty. Asked for once per document.
     pub fn positions(&mut self, out: &mut Vec<u32>) {
         out.clear();
-        self.freq();
+        let place = self.place();
         let Some(positions) = &mut self.positions else { return };
-        if let Err(error) = positions.read(&self.freqs, self.at, out) {
+        if let Err(error) = positions.read(&self.freqs, place, out) {
             self.damage.note(error);
         }
     }
 
-    /// The documents alone, from the current one up to and without `end`.
-    #[inline]
-    pub fn drain_docs(&mut self, end: u32, mut each: impl FnMut(u32)) {
-        while self.doc < end {
-            let to = if self.docs[self.len - 1] < end { self.len } else { find_at_least(&self.docs, end) };
-            self.docs[self.at..to].iter().for_each(|&doc| each(doc));
-            if to < self.len {
-                self.at = to;
-                self.doc = self.docs[to];
+    /// Sets the bits of all documents in `set`, whose bit 0 is document 0: bit sets are not decoded for it. Comes before
+    /// the first move.
+    pub fn collect_into(mut self, set: &mut [u64]) {
+        let mut insert = |doc: u32| set[doc as usize / 64] |= 1 << (doc % 64);
+        if self.loaded.is_some() {
+            // A singleton, or nothing.
+            let doc = self.next();
+            return if doc != END {
+                insert(doc)
+            };
+        }
+        loop {
+            if let Err(error) = self.try_load(Some(0)) {
+                return self.fail(error);
+            }
+            if self.is_in_place {
+                self.in_place.insert_into(set);
+            } else {
+                self.docs[..self.len].iter().for_each(|&doc| set[doc as usize / 64] |= 1 << (doc % 64));
+            }
+            if self.skips.block() >= self.skips.last_block() {
                 return;
             }
-            self.at = self.len - 1;
-            self.next();
+            if let Err(error) = self.skips.next(&self.skip_bytes) {
+                return self.fail(error);
+            }
         }
     }
 
@@ -343,6 +409,9 @@ impl Postings {
     /// [`Self::consume`] goes behind them. Empty at the end.
     #[inline]
     pub fn block_until(&mut self, end: u32) -> (&[u32], &[u32]) {
+        if self.is_in_place {
+            self.decode();
+        }
         if self.doc >= end {
             return (&[], &[]);
         }

@@ -4,8 +4,13 @@
 //! a term:  positions | skip data | documents          (TermInfo has the lengths; a singleton has positions at most)
 //!
 //! documents, per block of 128:
-//!   the documents, as the codec has them: see `blocks`
-//!   [frequencies minus one, PFOR]
+//!   codec 1, fast:
+//!     u8   0: 128 documents in a row; 1–32: bits of packed gaps minus one; 0x80 | n: bit set of n 64-bit words,
+//!          bit 0 being the document after the last one of the block before
+//!          the packed gaps or the bit set (chosen where it takes at most 16 bytes more)
+//!   codec 2, compact:
+//!          gaps minus one, PFOR
+//!   both:  [frequencies minus one, PFOR]
 //! then the tail of less than 128: gaps as group varint (gap << 1 | frequency is 1), gaps counted from the last document
 //!          (-1 at the start), then a vint for each frequency that is not 1; without frequencies the gaps alone
 //!

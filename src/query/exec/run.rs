@@ -98,9 +98,8 @@ impl SegmentRun<'_> {
     pub(super) fn union_set(&self, leaves: &[(usize, f32)]) -> BitSet {
         let mut words = vec![0u64; (self.max_doc() as usize).div_ceil(64)];
         for &(leaf, _) in leaves {
-            if let Some(mut postings) = self.postings(leaf, false) {
-                postings.next();
-                postings.drain_docs(END, |doc| words[doc as usize / 64] |= 1 << (doc % 64));
+            if let Some(postings) = self.postings(leaf, false) {
+                postings.collect_into(&mut words);
             }
         }
         BitSet::from_words(words, self.max_doc())
@@ -109,10 +108,7 @@ impl SegmentRun<'_> {
     /// Documents with a term of the pattern.
     fn pattern_set(&self, leaf: usize) -> BitSet {
         let mut set = vec![0u64; (self.max_doc() as usize).div_ceil(64)];
-        self.each_pattern_postings(leaf, |mut postings| {
-            postings.next();
-            postings.drain_docs(END, |doc| set[doc as usize / 64] |= 1 << (doc % 64));
-        });
+        self.each_pattern_postings(leaf, |postings| postings.collect_into(&mut set));
         BitSet::from_words(set, self.max_doc())
     }
 
