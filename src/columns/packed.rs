@@ -277,7 +277,7 @@ impl PackedBlock {
             }
             return;
         }
-        let len = (GROUP * width + 7) / 8 + 1;
+        let len = (GROUP * width).div_ceil(8) + 1;
         let rest = self.bytes.get(start..).unwrap_or_default();
         let len = len.min(rest.len());
         buffer[..len].copy_from_slice(&rest[..len]);
