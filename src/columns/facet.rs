@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::{ColumnKind, ColumnMeta, DecodedBlock};
+use super::{ColumnKind, ColumnMeta, PackedBlock};
 use crate::bitset::BitSet;
 
 /// Distinct values up to which counts are an array: 4 MiB of it.
@@ -38,20 +38,40 @@ impl FacetCounter {
         Self { counts }
     }
 
+    /// Nothing counted yet, for numbers that are not all values of a column.
+    pub fn sparse() -> Self {
+        Self { counts: Counts::Sparse(HashMap::new()) }
+    }
+
     /// Counts the documents of `block` that are in `docs`, each once per value it has.
-    pub fn count(&mut self, block: &DecodedBlock, docs: &BitSet) {
-        let range = block.first_doc()..block.first_doc() + block.num_docs();
-        for doc in docs.iter_range(range.start, range.end) {
-            for &value in block.values_of(doc) {
-                match &mut self.counts {
-                    Counts::Dense(counts) => {
-                        if let Some(count) = counts.get_mut(value as usize) {
-                            *count += 1;
-                        }
-                    }
-                    Counts::Sparse(counts) => *counts.entry(value).or_default() += 1,
+    pub fn count(&mut self, block: &PackedBlock, docs: &BitSet) {
+        for doc in docs.iter_range(block.first_doc(), block.first_doc() + block.num_docs()) {
+            block.values(doc).for_each(|value| self.add(value));
+        }
+    }
+
+    /// The same by what `group` makes of the values, ascending as they do; a document counts once per outcome.
+    pub fn count_by(&mut self, block: &PackedBlock, docs: &BitSet, group: impl Fn(u64) -> u64) {
+        for doc in docs.iter_range(block.first_doc(), block.first_doc() + block.num_docs()) {
+            let mut last = None;
+            for value in block.values(doc).map(&group) {
+                if last != Some(value) {
+                    self.add(value);
+                }
+                last = Some(value);
+            }
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, value: u64) {
+        match &mut self.counts {
+            Counts::Dense(counts) => {
+                if let Some(count) = counts.get_mut(value as usize) {
+                    *count += 1;
                 }
             }
+            Counts::Sparse(counts) => *counts.entry(value).or_default() += 1,
         }
     }
 

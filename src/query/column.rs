@@ -263,6 +263,13 @@ fn integer_place(number: &serde_json::Number) -> Place {
 }
 
 impl KeywordTest {
+    /// The tests of keywords that begin with `prefix`.
+    pub fn with_prefix(prefix: &str) -> Vec<Self> {
+        let mut tests = vec![Self::From(Bound::Included(prefix.to_owned()))];
+        tests.extend(after_prefix(prefix).map(|end| Self::To(Bound::Excluded(end))));
+        tests
+    }
+
     /// The keywords it compares with.
     pub fn values(&self) -> impl Iterator<Item = &str> {
         let (list, bound) = match self {
@@ -293,6 +300,23 @@ impl KeywordTest {
             Self::From(Bound::Unbounded) | Self::To(Bound::Unbounded) => ValueRanges::all(),
         }
     }
+}
+
+/// The first string behind all that begin with `prefix`; `None` if there is none.
+fn after_prefix(prefix: &str) -> Option<String> {
+    let mut chars: Vec<char> = prefix.chars().collect();
+    while let Some(last) = chars.pop() {
+        let next = match last {
+            // Surrogates are no characters.
+            '\u{d7ff}' => Some('\u{e000}'),
+            _ => char::from_u32(u32::from(last) + 1),
+        };
+        if let Some(next) = next {
+            chars.push(next);
+            return Some(chars.into_iter().collect());
+        }
+    }
+    None
 }
 
 /// Dictionary blocks that hold the keywords of `tests`, ascending.

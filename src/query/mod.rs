@@ -35,6 +35,7 @@ mod bind;
 mod bm25;
 mod collect;
 mod column;
+mod column_request;
 mod exec;
 mod expand;
 mod explain;

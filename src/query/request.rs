@@ -6,6 +6,11 @@ use serde_json::{Map, Value};
 
 use crate::ids::DocId;
 
+pub use super::column_request::{
+    CalendarUnit, CollapseClause, FacetClause, FacetCount, FacetInterval, FacetOptions, FacetRange, FacetResult,
+    Missing, SortKey, SortOrder,
+};
+
 /// One search. Without `query` and `vector` every document matches (filters, sort and facets still apply).
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
@@ -41,6 +46,12 @@ pub struct SearchRequest {
     pub limit: Option<u32>,
     /// Hits to skip. Default 0.
     pub offset: u32,
+    /// Continue behind the last hit of an earlier answer to the same search: its `cursor`. Not with `offset`. Order by
+    /// score continues in the same commit only; order by columns and index order also in later ones, as long as the
+    /// segment of that hit was not merged: `index_changed` says to start again.
+    pub after: Option<String>,
+    /// Only the best hit per value of a column. `total` and facets count all documents.
+    pub collapse: Option<CollapseClause>,
     /// Where vectors are scored. Default auto.
     pub gpu: GpuMode,
     /// Say how each score came about. Default false.
@@ -102,42 +113,6 @@ pub enum Fuse {
     },
 }
 
-/// One sort key. Missing values come last in either order; ties are broken by later keys, then by index order.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(expecting = "a sort key such as { \"field\": \"year\", \"order\": \"desc\" }")]
-pub struct SortKey {
-    /// A column, or `_score`.
-    pub field: String,
-    /// Direction. Default ascending (descending for `_score`).
-    #[serde(default)]
-    pub order: Option<SortOrder>,
-}
-
-/// Direction of a sort.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SortOrder {
-    /// Smallest first.
-    Asc,
-    /// Largest first.
-    Desc,
-}
-
-/// One facet: a field name, or a field with a limit.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(untagged)]
-pub enum FacetClause {
-    /// The ten most frequent values.
-    Field(String),
-    /// Up to `limit` values.
-    Limited {
-        /// A keyword, bool, number, integer or date field.
-        field: String,
-        /// Values to return. Default 10.
-        limit: Option<u32>,
-    },
-}
-
 /// Where vectors are scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -172,6 +147,9 @@ pub struct SearchResponse {
     pub total: u64,
     /// One entry per requested facet, in order.
     pub facets: Vec<FacetResult>,
+    /// Where the last hit is, for `after`; none without hits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
     /// Milliseconds inside the engine.
     pub took: f64,
     /// What of the query was ignored, in words: of a plain one, what lies behind 1024 words or 32 KiB.
@@ -202,6 +180,12 @@ pub struct Hit {
     /// How the score came about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<Explanation>,
+    /// Of a collapsed search, the value it stands for; none where it stands for itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<Value>,
+    /// Of a collapsed search with inner hits, the next best of its group.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inner: Vec<Hit>,
 }
 
 /// Marks in one field of one hit.
@@ -230,24 +214,6 @@ pub struct Explanation {
     /// What it is made of.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<Explanation>,
-}
-
-/// Counts of one facet, most frequent first, ties by value.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FacetResult {
-    /// The field.
-    pub field: String,
-    /// Value and number of matching documents.
-    pub values: Vec<FacetCount>,
-}
-
-/// One value of a facet.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FacetCount {
-    /// The value, in the field's JSON type; dates as ISO 8601 strings.
-    pub value: Value,
-    /// Matching documents that have it.
-    pub count: u64,
 }
 
 /// What one search cost.

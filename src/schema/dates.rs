@@ -136,6 +136,12 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (era * 400 + year_of_era + i64::from(month <= 2), month, day_of_year - (153 * shifted + 2) / 5 + 1)
 }
 
+/// The start of the run of `count` months that an instant is in; runs begin with a year, `count` divides 12.
+pub fn start_of_months(millis: i64, count: i64) -> i64 {
+    let (year, month, _) = civil_from_days(millis.div_euclid(DAY_MILLIS));
+    days_from_civil(year, month - (month - 1) % count, 1).saturating_mul(DAY_MILLIS)
+}
+
 /// `2024-05-31T08:30:00.000Z`, as JavaScript's `toISOString` writes it.
 pub fn format_iso(millis: i64) -> String {
     let (days, within) = (millis.div_euclid(DAY_MILLIS), millis.rem_euclid(DAY_MILLIS));

@@ -9,21 +9,25 @@ use crate::{
     ids::{DocId, FieldOrd},
     query::{
         ParseField, ParseOptions, Query, parse_lucene, parse_plain,
-        request::{FacetClause, Fuse, SearchRequest, SortKey, SortOrder, Syntax, VectorClause},
+        request::{Fuse, SearchRequest, Syntax, VectorClause},
     },
     schema::{FieldKind, Schema, VectorOptions},
 };
 
-use super::{filter::Filter, fusion::Legs};
+use super::{
+    column_ask::{CollapseAsk, FacetAsk, ResolvedKey, collapse_ask, facet_asks, sort_keys},
+    cursor::{Cursor, fingerprint},
+    filter::Filter,
+    fusion::Legs,
+};
 
 /// Hits that one search returns at most; [`SearchRequest::offset`] pages as deep as there are matches.
 pub const MAX_LIMIT: u32 = 10_000;
 const DEFAULT_LIMIT: u32 = 10;
-const DEFAULT_FACET_LIMIT: u32 = 10;
+/// Neighbours considered for each hit of a collapsed search.
+const COLLAPSE_FACTOR: usize = 4;
 /// Neighbours of the vector leg where the request names no number.
 const DEFAULT_NEIGHBOURS: usize = 100;
-/// Pseudo field of [`SortKey`].
-const SCORE: &str = "_score";
 
 /// What to search for, resolved.
 #[derive(Debug)]
@@ -38,6 +42,9 @@ pub(super) struct Ask {
     pub filter: Option<Filter>,
     pub sort: Vec<ResolvedKey>,
     pub facets: Vec<FacetAsk>,
+    pub collapse: Option<CollapseAsk>,
+    /// Where to go on.
+    pub after: Option<Cursor>,
     pub highlights: Vec<(FieldOrd, String, Analyzer)>,
     pub fuse: Fuse,
     pub offset: usize,
@@ -61,23 +68,6 @@ pub(super) enum VectorSource {
     Like(DocId),
 }
 
-/// One sort key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ResolvedKey {
-    /// `None`: the score.
-    pub column: Option<(FieldOrd, ColumnKind)>,
-    pub descending: bool,
-}
-
-/// One facet.
-#[derive(Debug, Clone)]
-pub(super) struct FacetAsk {
-    pub field: FieldOrd,
-    pub name: String,
-    pub kind: ColumnKind,
-    pub limit: usize,
-}
-
 impl Ask {
     pub fn new(request: &SearchRequest, schema: &Schema) -> Result<Self> {
         let limit = request.limit.unwrap_or(DEFAULT_LIMIT);
@@ -86,10 +76,26 @@ impl Ask {
                 "limit {limit}: at most {MAX_LIMIT} hits at a time, use offset for more"
             )));
         }
-        let (offset, limit) = (request.offset as usize, limit as usize);
+        let (mut offset, limit) = (request.offset as usize, limit as usize);
+        let after = request.after.as_deref().map(Cursor::parse).transpose()?;
+        if let Some(after) = &after {
+            if offset > 0 {
+                return Err(Error::invalid("after and offset exclude each other"));
+            }
+            if after.keys.is_empty() {
+                offset = usize::try_from(after.position).unwrap_or(usize::MAX);
+            }
+        }
         let text = request.query.as_deref().filter(|text| !text.trim().is_empty());
-        let vector = request.vector.as_ref().map(|clause| vector(clause, schema, offset.saturating_add(limit)));
-        let vector = vector.transpose()?;
+        let depth =
+            offset.saturating_add(limit).saturating_mul(if request.collapse.is_some() { COLLAPSE_FACTOR } else { 1 });
+        let vector = request.vector.as_ref().map(|clause| vector(clause, schema, depth));
+        let mut vector = vector.transpose()?;
+        let takes_all = text.is_some() || !request.sort.is_empty();
+        if let (Some(vector), Some(after), true) = (&mut vector, &after, takes_all) {
+            // With more neighbours what is fused or sorted would be another ranking.
+            vector.k = after.neighbours as usize;
+        }
         let fused = Legs::of(request.fuse)?;
         let legs = match (text.is_some(), vector.is_some()) {
             (true, true) => fused,
@@ -113,13 +119,34 @@ impl Ask {
                 .filter(|filter| !filter.is_null())
                 .map(|filter| Filter::parse(filter, schema))
                 .transpose()?,
-            sort: request.sort.iter().map(|key| sort_key(key, schema)).collect::<Result<_>>()?,
-            facets: request.facets.iter().map(|facet| facet_ask(facet, schema)).collect::<Result<_>>()?,
+            sort: sort_keys(&request.sort, schema)?,
+            facets: facet_asks(&request.facets, schema)?,
+            collapse: request.collapse.as_ref().map(|clause| collapse_ask(clause, schema)).transpose()?,
+            after,
             highlights: highlights(request, schema)?,
             fuse: request.fuse,
             offset,
             limit,
         })
+    }
+
+    /// Whether the order is one of values and places, which a cursor can name; positions otherwise.
+    pub fn is_by_place(&self) -> bool {
+        let by_columns = self.sort.iter().all(|key| key.column.is_some());
+        let by_index = self.sort.is_empty() && (self.legs.text || self.legs.vector);
+        self.collapse.is_none() && by_columns && !by_index
+    }
+
+    /// Tells orders apart: a cursor of one means nothing in another.
+    pub fn order(&self) -> u32 {
+        let mut bytes = vec![u8::from(self.legs.text), u8::from(self.legs.vector)];
+        for key in &self.sort {
+            let (field, kind) = key.column.map_or((u16::MAX, u8::MAX), |(field, kind)| (field.0, kind as u8));
+            bytes.extend_from_slice(&field.to_le_bytes());
+            bytes.extend([kind, u8::from(key.descending), u8::from(key.missing_first)]);
+        }
+        bytes.extend(self.collapse.iter().flat_map(|collapse| collapse.field.0.to_le_bytes()));
+        fingerprint([bytes.as_slice()]) as u32
     }
 
     /// Hits to rank: those skipped and those returned.
@@ -202,7 +229,7 @@ pub(super) fn hint(kind: &FieldKind) -> &'static str {
     }
 }
 
-fn column(what: &str, name: &str, schema: &Schema) -> Result<(FieldOrd, ColumnKind)> {
+pub(super) fn column(what: &str, name: &str, schema: &Schema) -> Result<(FieldOrd, ColumnKind)> {
     let (ord, field) = schema.find(name).ok_or_else(|| unknown(what, name))?;
     let kind = ColumnKind::of(&field.kind);
     let bad = || {
@@ -213,23 +240,6 @@ fn column(what: &str, name: &str, schema: &Schema) -> Result<(FieldOrd, ColumnKi
         ))
     };
     Ok((ord, kind.ok_or_else(bad)?))
-}
-
-fn sort_key(key: &SortKey, schema: &Schema) -> Result<ResolvedKey> {
-    if key.field == SCORE {
-        return Ok(ResolvedKey { column: None, descending: key.order != Some(SortOrder::Asc) });
-    }
-    let column = column("sort", &key.field, schema)?;
-    Ok(ResolvedKey { column: Some(column), descending: key.order == Some(SortOrder::Desc) })
-}
-
-fn facet_ask(facet: &FacetClause, schema: &Schema) -> Result<FacetAsk> {
-    let (name, limit) = match facet {
-        FacetClause::Field(name) => (name, None),
-        FacetClause::Limited { field, limit } => (field, *limit),
-    };
-    let (field, kind) = column("facet", name, schema)?;
-    Ok(FacetAsk { field, name: name.clone(), kind, limit: limit.unwrap_or(DEFAULT_FACET_LIMIT) as usize })
 }
 
 fn highlights(request: &SearchRequest, schema: &Schema) -> Result<Vec<(FieldOrd, String, Analyzer)>> {

@@ -13,14 +13,17 @@ use super::{
 };
 use crate::{
     bitset::BitSet,
-    columns::{ColumnMeta, DecodedBlock, DictionaryBlock, FilterPlan, PackedBlock},
+    columns::{ColumnMeta, DictionaryBlock, DictionaryIndex, FilterPlan, PackedBlock, ValueRanges},
     error::{Error, Result},
     ids::{DocOrd, FieldOrd},
     index::SnapshotSegment,
-    query::{dictionary_blocks, keyword_ranges},
+    query::{KeywordTest, dictionary_blocks, keyword_ranges},
     segment::SectionKind,
     storage::File,
 };
+
+/// Columns of a segment up to this many bytes are read whole in the first wave.
+const SMALL_BYTES: u64 = 128 << 10;
 
 /// Packed bytes of the column blocks of one segment that were read, by field and block.
 #[derive(Debug, Default)]
@@ -40,9 +43,13 @@ impl SegmentColumns {
         slot.or_insert_with(|| batch.push(segment, SectionKind::Column, field, range));
     }
 
-    /// Asks for all blocks that have values.
-    pub fn want_all(&mut self, batch: &mut Batch, segment: usize, field: FieldOrd, column: &ColumnMeta) {
-        (0..column.blocks().len() as u32).for_each(|block| self.want(batch, segment, field, column, block));
+    /// Asks for all blocks that have values, if the column is small: then it is not worth a wave of its own to know
+    /// which of them are needed.
+    pub fn want_small(&mut self, batch: &mut Batch, segment: usize, field: FieldOrd, column: &ColumnMeta) {
+        let blocks = column.blocks();
+        if blocks.iter().map(|block| block.len).sum::<u64>() <= SMALL_BYTES {
+            (0..blocks.len() as u32).for_each(|block| self.want(batch, segment, field, column, block));
+        }
     }
 
     /// Takes what was read.
@@ -63,11 +70,59 @@ impl SegmentColumns {
     pub fn bytes(&self, field: FieldOrd, block: u32) -> Bytes {
         self.bytes.get(&(field, block)).cloned().unwrap_or_default()
     }
+}
 
-    /// Decodes one block that was read.
-    pub fn decode(&self, field: FieldOrd, column: &ColumnMeta, block: u32) -> Result<DecodedBlock> {
-        let bytes = self.bytes.get(&(field, block)).map(Bytes::as_ref).unwrap_or_default();
-        column.decode(block, bytes).map_err(|error| Error::from(error).at(format!("field {}", field.0)))
+/// Blocks of a keyword dictionary on their way.
+#[derive(Debug)]
+pub(super) struct DictionaryRead {
+    field: FieldOrd,
+    column: Arc<ColumnMeta>,
+    blocks: Vec<(u32, Option<Slot>)>,
+}
+
+impl DictionaryRead {
+    /// Asks for `blocks`, unless they are in memory; `None` if the column has no dictionary.
+    pub fn new(
+        blocks: impl FnOnce(&DictionaryIndex) -> Vec<u32>,
+        segment: usize,
+        field: FieldOrd,
+        column: &Arc<ColumnMeta>,
+        batch: &mut Batch,
+    ) -> Option<Self> {
+        let dictionary = column.dictionary()?;
+        let want = |block| {
+            let read = (!dictionary.is_inline())
+                .then(|| batch.push(segment, SectionKind::Column, field, dictionary.block_range(block)));
+            (block, read)
+        };
+        let blocks = blocks(dictionary).into_iter().map(want).collect();
+        Some(Self { field, column: column.clone(), blocks })
+    }
+
+    /// The column.
+    pub fn column(&self) -> &Arc<ColumnMeta> {
+        &self.column
+    }
+
+    /// The blocks, decoded; none without a dictionary.
+    pub fn decode(&self, fetched: &Fetched) -> Result<Vec<DictionaryBlock>> {
+        let Some(dictionary) = self.column.dictionary() else { return Ok(Vec::new()) };
+        let mut decoded = Vec::with_capacity(self.blocks.len());
+        for &(block, slot) in &self.blocks {
+            let bytes = match slot {
+                Some(slot) => fetched.get(slot)?.as_ref(),
+                None => dictionary.inline_block(block).unwrap_or_default(),
+            };
+            let found = dictionary.decode(block, bytes);
+            decoded.push(found.map_err(|error| Error::from(error).at(format!("field {}", self.field.0)))?);
+        }
+        Ok(decoded)
+    }
+
+    /// Ordinals that pass `tests`, whose blocks these are.
+    pub fn ranges(&self, tests: &[KeywordTest], fetched: &Fetched) -> Result<ValueRanges> {
+        let decoded = self.decode(fetched)?;
+        Ok(self.column.dictionary().map_or_else(ValueRanges::none, |index| keyword_ranges(tests, index, &decoded)))
     }
 }
 
@@ -82,7 +137,7 @@ enum LeafWork {
     /// Nothing more to read: the documents.
     Done(BitSet),
     /// Keywords to look up first.
-    Lookup { field: FieldOrd, column: Arc<ColumnMeta>, blocks: Vec<(u32, Option<Slot>)> },
+    Lookup { field: FieldOrd, read: DictionaryRead },
     /// Value blocks to look at.
     Scan { field: FieldOrd, column: Arc<ColumnMeta>, plan: FilterPlan },
 }
@@ -111,14 +166,11 @@ impl SegmentFilterWork {
             Leaf::Keywords { field, tests } => match segment.segment.column(*field) {
                 None => LeafWork::Done(BitSet::new(max_doc)),
                 Some(column) => {
-                    let Some(dictionary) = column.dictionary() else { return LeafWork::Done(BitSet::new(max_doc)) };
-                    let blocks = dictionary_blocks(tests, dictionary).into_iter().map(|block| {
-                        let read = (!dictionary.is_inline()).then(|| {
-                            batch.push(segment_ix, SectionKind::Column, *field, dictionary.block_range(block))
-                        });
-                        (block, read)
-                    });
-                    LeafWork::Lookup { field: *field, column: column.clone(), blocks: blocks.collect() }
+                    let blocks = |dictionary: &DictionaryIndex| dictionary_blocks(tests, dictionary);
+                    match DictionaryRead::new(blocks, segment_ix, *field, column, batch) {
+                        Some(read) => LeafWork::Lookup { field: *field, read },
+                        None => LeafWork::Done(BitSet::new(max_doc)),
+                    }
                 }
             },
         });
@@ -145,35 +197,27 @@ impl SegmentFilterWork {
         batch: &mut Batch,
     ) -> Result<()> {
         for (leaf, work) in filter.leaves().iter().zip(&mut self.leaves) {
-            let (Leaf::Keywords { tests, .. }, LeafWork::Lookup { field, column, blocks }) = (leaf, &*work) else {
+            let (Leaf::Keywords { tests, .. }, LeafWork::Lookup { field, read }) = (leaf, &*work) else {
                 continue;
             };
-            let (field, column) = (*field, column.clone());
-            let Some(dictionary) = column.dictionary() else { continue };
-            let mut decoded: Vec<DictionaryBlock> = Vec::with_capacity(blocks.len());
-            for &(block, slot) in blocks {
-                let bytes = match slot {
-                    Some(slot) => fetched.get(slot)?.as_ref(),
-                    None => dictionary.inline_block(block).unwrap_or_default(),
-                };
-                let found = dictionary.decode(block, bytes);
-                decoded.push(found.map_err(|error| Error::from(error).at(format!("field {}", field.0)))?);
-            }
-            let plan = FilterPlan::new(&column, keyword_ranges(tests, dictionary, &decoded));
+            let (field, column) = (*field, read.column().clone());
+            let plan = FilterPlan::new(&column, read.ranges(tests, fetched)?);
             plan.blocks().iter().for_each(|&block| columns.want(batch, segment_ix, field, &column, block));
             *work = LeafWork::Scan { field, column, plan };
         }
         Ok(())
     }
 
-    /// After the last wave: the documents that match.
+    /// After the last wave: the documents that match, and those that match without the conditions on each field of
+    /// `own`.
     pub async fn finish(
         self,
         filter: &Filter,
+        own: &[FieldOrd],
         max_doc: u32,
         columns: &SegmentColumns,
         pace: &mut Pace<'_>,
-    ) -> Result<BitSet> {
+    ) -> Result<(BitSet, Vec<BitSet>)> {
         let mut sets = Vec::with_capacity(self.leaves.len());
         for work in self.leaves {
             sets.push(match work {
@@ -195,6 +239,7 @@ impl SegmentFilterWork {
                 }
             });
         }
-        Ok(filter.combine(&sets, max_doc))
+        let without = own.iter().map(|&field| filter.combine_without(Some(field), &sets, max_doc)).collect();
+        Ok((filter.combine(&sets, max_doc), without))
     }
 }

@@ -7,15 +7,15 @@ use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 use serde_json::Value;
 
 use super::{
-    ask::FacetAsk,
-    batch::{Batch, Fetched},
+    batch::Batch,
+    column_ask::{Counted, FacetAsk, RangeAsk},
     columns::SegmentColumns,
     pace::Pace,
     words::Words,
 };
 use crate::{
     bitset::BitSet,
-    columns::{ColumnKind, ColumnMeta, FacetCounter},
+    columns::{BlockVerdict, ColumnKind, ColumnMeta, FacetCounter, ValueRanges},
     error::Result,
     query::request::{FacetCount, FacetResult},
 };
@@ -24,9 +24,11 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct FacetWork {
     ask: FacetAsk,
-    /// Counts by value; not of keywords.
+    /// Counts by value, or start of an interval; not of keywords.
     values: HashMap<u64, u64>,
     keywords: Vec<KeywordCounts>,
+    /// Counts of ranges.
+    ranges: Vec<u64>,
 }
 
 /// Counts of one segment.
@@ -38,46 +40,124 @@ struct KeywordCounts {
     counts: Vec<(u64, u32)>,
 }
 
+/// One column of one segment to count.
+#[derive(Clone, Copy)]
+pub(super) struct Countable<'a> {
+    pub segment: usize,
+    pub column: &'a Arc<ColumnMeta>,
+    /// The documents to count.
+    pub matching: &'a BitSet,
+    /// Ordinals that count, where not all do.
+    pub accept: Option<&'a ValueRanges>,
+}
+
+impl Countable<'_> {
+    /// Whether a block has something to count.
+    fn has(&self, block: u32) -> bool {
+        let docs = self.column.block_docs(block);
+        let accepts = self.accept.is_none_or(|ranges| self.column.verdict(block, ranges) != BlockVerdict::None);
+        let has_values = self.column.blocks().get(block as usize).is_some_and(|meta| meta.num_values > 0);
+        accepts && has_values && self.matching.count_range(docs.start, docs.end) > 0
+    }
+}
+
 impl FacetWork {
     pub fn new(ask: FacetAsk) -> Self {
-        Self { ask, values: HashMap::new(), keywords: Vec::new() }
+        let num_ranges = if let Counted::Ranges(ranges) = &ask.counted { ranges.len() } else { 0 };
+        Self { ask, values: HashMap::new(), keywords: Vec::new(), ranges: vec![0; num_ranges] }
+    }
+
+    /// What was asked.
+    pub fn ask(&self) -> &FacetAsk {
+        &self.ask
+    }
+
+    /// Whether the values of a block are needed: bounds alone may tell how many documents are in which range.
+    fn needs(&self, of: Countable<'_>, block: u32) -> bool {
+        of.has(block)
+            && match &self.ask.counted {
+                Counted::Ranges(ranges) => {
+                    ranges.iter().any(|range| of.column.verdict(block, &range.ranges) == BlockVerdict::Mixed)
+                }
+                _ => true,
+            }
+    }
+
+    /// Asks for the blocks that have to be read.
+    pub fn want(&self, of: Countable<'_>, columns: &mut SegmentColumns, batch: &mut Batch) {
+        for block in (0..of.column.blocks().len() as u32).filter(|&block| self.needs(of, block)) {
+            columns.want(batch, of.segment, self.ask.field, of.column, block);
+        }
     }
 
     /// Counts the matching documents of one segment.
-    pub async fn count(
-        &mut self,
-        segment: usize,
-        column: &Arc<ColumnMeta>,
-        columns: &SegmentColumns,
-        matching: &BitSet,
-        pace: &mut Pace<'_>,
-    ) -> Result<()> {
-        let mut counter = FacetCounter::new(column);
-        for (block, meta) in column.blocks().iter().enumerate() {
-            let docs = column.block_docs(block as u32);
-            if meta.num_values > 0 && matching.count_range(docs.start, docs.end) > 0 {
-                counter.count(&columns.decode(self.ask.field, column, block as u32)?, matching);
+    pub async fn count(&mut self, of: Countable<'_>, columns: &SegmentColumns, pace: &mut Pace<'_>) -> Result<()> {
+        let column = of.column;
+        if let Counted::Ranges(ranges) = &self.ask.counted {
+            for block in (0..column.blocks().len() as u32).filter(|&block| of.has(block)) {
+                let docs = column.block_docs(block);
+                let packed =
+                    if self.needs(of, block) { Some(columns.open(self.ask.field, column, block)?) } else { None };
+                for (RangeAsk { ranges, .. }, count) in ranges.iter().zip(&mut self.ranges) {
+                    *count += match (column.verdict(block, ranges), &packed) {
+                        (BlockVerdict::All, _) => u64::from(of.matching.count_range(docs.start, docs.end)),
+                        (BlockVerdict::Mixed, Some(packed)) => {
+                            let (words, mut found) = (of.matching.words(), 0);
+                            packed.matching(ranges, |word, bits| {
+                                found += words.get(word).map_or(0, |set| (set & bits).count_ones());
+                            });
+                            u64::from(found)
+                        }
+                        _ => 0,
+                    };
+                }
                 pace.step().await?;
             }
+            return Ok(());
         }
-        let counts = counter.into_counts();
+        let mut counter = match self.ask.counted {
+            Counted::Histogram { .. } => FacetCounter::sparse(),
+            _ => FacetCounter::new(column),
+        };
+        for block in (0..column.blocks().len() as u32).filter(|&block| of.has(block)) {
+            let packed = columns.open(self.ask.field, column, block)?;
+            match &self.ask.counted {
+                Counted::Histogram { interval, .. } => {
+                    counter.count_by(&packed, of.matching, |value| interval.start_of(value));
+                }
+                _ => counter.count(&packed, of.matching),
+            }
+            pace.step().await?;
+        }
+        let mut counts = counter.into_counts();
+        if let Some(accept) = of.accept {
+            counts.retain(|&(ord, _)| accept.contains(ord));
+        }
         if self.ask.kind == ColumnKind::Keyword {
-            self.keywords.push(KeywordCounts { segment, column: column.clone(), counts });
+            self.keywords.push(KeywordCounts { segment: of.segment, column: column.clone(), counts });
         } else {
             counts.into_iter().for_each(|(value, count)| *self.values.entry(value).or_default() += u64::from(count));
         }
         Ok(())
     }
 
+    fn limit(&self) -> usize {
+        match &self.ask.counted {
+            Counted::Values { limit, .. } | Counted::Histogram { limit, .. } => *limit,
+            Counted::Ranges(ranges) => ranges.len(),
+        }
+    }
+
     /// Asks for the keywords that the answer needs: of one segment the most frequent ones, of several all that were
     /// counted, since only the sum says which are frequent.
     pub fn want_words(&mut self, words: &mut Words, batch: &mut Batch) {
+        let limit = self.limit();
         if let [KeywordCounts { counts, .. }] = &mut self.keywords[..] {
             // Ordinals order as keywords do, so ties are right too.
             counts.sort_by_key(|&(ord, count)| (Reverse(count), ord));
-            counts.truncate(self.ask.limit);
+            counts.truncate(limit);
         }
-        if self.ask.limit == 0 {
+        if limit == 0 {
             self.keywords.clear();
         }
         for KeywordCounts { segment, column, counts } in &self.keywords {
@@ -87,28 +167,43 @@ impl FacetWork {
         }
     }
 
-    /// The most frequent values.
-    pub fn finish(self, words: &mut Words, fetched: &Fetched) -> Result<FacetResult> {
-        let (name, limit) = (self.ask.name, self.ask.limit);
-        let values = if self.ask.kind == ColumnKind::Keyword {
-            let mut sums: HashMap<Arc<str>, u64> = HashMap::new();
-            for KeywordCounts { segment, column, counts } in &self.keywords {
-                for &(ord, count) in counts {
-                    let word = words.get(fetched, *segment, self.ask.field, column, ord as u32)?;
-                    *sums.entry(word).or_default() += u64::from(count);
-                }
+    /// The answer.
+    pub fn finish(self, words: &mut Words) -> Result<FacetResult> {
+        let (limit, kind) = (self.limit(), self.ask.kind);
+        let plain = |value, count| FacetCount { value, count, from: None, to: None };
+        let values = match self.ask.counted {
+            Counted::Ranges(ranges) => ranges
+                .into_iter()
+                .zip(self.ranges)
+                .map(|(range, count)| FacetCount { value: range.label, count, from: range.from, to: range.to })
+                .collect(),
+            Counted::Histogram { .. } => {
+                let mut counts: Vec<(u64, u64)> = self.values.into_iter().collect();
+                counts.sort_unstable();
+                counts.truncate(limit);
+                counts.into_iter().map(|(value, count)| plain(kind.to_json(value), count)).collect()
             }
-            best(sums, limit, |word| Value::from(word.as_ref()))
-        } else {
-            best(self.values, limit, |value| self.ask.kind.to_json(value))
+            Counted::Values { .. } if kind == ColumnKind::Keyword => {
+                let mut sums: HashMap<Arc<str>, u64> = HashMap::new();
+                for KeywordCounts { segment, column, counts } in &self.keywords {
+                    for &(ord, count) in counts {
+                        let word = words.get(*segment, self.ask.field, column, ord as u32)?;
+                        *sums.entry(word).or_default() += u64::from(count);
+                    }
+                }
+                best(sums, limit).into_iter().map(|(word, count)| plain(Value::from(word.as_ref()), count)).collect()
+            }
+            Counted::Values { .. } => {
+                best(self.values, limit).into_iter().map(|(value, count)| plain(kind.to_json(value), count)).collect()
+            }
         };
-        Ok(FacetResult { field: name, values })
+        Ok(FacetResult { field: self.ask.name, values })
     }
 }
 
-fn best<T: Ord>(counts: HashMap<T, u64>, limit: usize, to_json: impl Fn(T) -> Value) -> Vec<FacetCount> {
+fn best<T: Ord>(counts: HashMap<T, u64>, limit: usize) -> Vec<(T, u64)> {
     let mut counts: Vec<(T, u64)> = counts.into_iter().collect();
     counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     counts.truncate(limit);
-    counts.into_iter().map(|(value, count)| FacetCount { value: to_json(value), count }).collect()
+    counts
 }

@@ -86,25 +86,61 @@ impl Filter {
 
     /// Documents of a segment that match, from the documents that match each leaf, in order of leaves.
     pub fn combine(&self, sets: &[BitSet], max_doc: u32) -> BitSet {
-        fn of(node: &Node, sets: &[BitSet], max_doc: u32) -> BitSet {
-            match node {
-                Node::Leaf(ix) => sets[*ix].clone(),
-                Node::Not(inner) => {
-                    let mut set = of(inner, sets, max_doc);
-                    set.negate();
-                    set
-                }
-                Node::And(parts) => parts.iter().fold(BitSet::full(max_doc), |mut all, part| {
-                    all.and(&of(part, sets, max_doc));
-                    all
-                }),
-                Node::Or(parts) => parts.iter().fold(BitSet::new(max_doc), |mut any, part| {
-                    any.or(&of(part, sets, max_doc));
-                    any
-                }),
-            }
+        self.combine_without(None, sets, max_doc)
+    }
+
+    /// The same without what, at the top of the filter or in its `and`, is about field `own` alone.
+    pub fn combine_without(&self, own: Option<FieldOrd>, sets: &[BitSet], max_doc: u32) -> BitSet {
+        self.documents(&self.root, own, sets, max_doc).unwrap_or_else(|| BitSet::full(max_doc))
+    }
+
+    /// Whether every condition of a node is on `field`.
+    fn is_on(&self, node: &Node, field: FieldOrd) -> bool {
+        match node {
+            Node::Leaf(ix) => self.leaves[*ix].field() == field,
+            Node::Not(inner) => self.is_on(inner, field),
+            Node::And(_) => false,
+            Node::Or(parts) => !parts.is_empty() && parts.iter().all(|part| self.is_on(part, field)),
         }
-        of(&self.root, sets, max_doc)
+    }
+
+    /// Documents of a node; `None` for one that is left out.
+    fn documents(&self, node: &Node, own: Option<FieldOrd>, sets: &[BitSet], max_doc: u32) -> Option<BitSet> {
+        if own.is_some_and(|field| self.is_on(node, field)) {
+            return None;
+        }
+        Some(match node {
+            Node::Leaf(ix) => sets[*ix].clone(),
+            Node::Not(inner) => {
+                let mut set = self.documents(inner, None, sets, max_doc)?;
+                set.negate();
+                set
+            }
+            Node::And(parts) => {
+                let parts = parts.iter().filter_map(|part| self.documents(part, own, sets, max_doc));
+                parts.fold(BitSet::full(max_doc), |mut all, part| {
+                    all.and(&part);
+                    all
+                })
+            }
+            Node::Or(parts) => {
+                let parts = parts.iter().filter_map(|part| self.documents(part, None, sets, max_doc));
+                parts.fold(BitSet::new(max_doc), |mut any, part| {
+                    any.or(&part);
+                    any
+                })
+            }
+        })
+    }
+}
+
+impl Leaf {
+    /// The field; that of the id for ids.
+    fn field(&self) -> FieldOrd {
+        match self {
+            Self::Values { field, .. } | Self::Keywords { field, .. } => *field,
+            Self::Ids(_) => FieldOrd(0),
+        }
     }
 }
 

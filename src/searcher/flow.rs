@@ -1,40 +1,49 @@
 //! The way of one search through a snapshot.
 //!
 //! ```text
-//! wave 1   term blocks, dictionary blocks of filter keywords, ids; columns of number filters, sort and facets
+//! wave 1   term blocks, dictionary blocks of filter keywords, ids; columns of number filters; small columns of sort,
+//!          facets and collapsing
 //! wave 2   postings and norms; columns of keyword filters; vectors of a "like" document
 //!          (prefixes may take further ones)
 //! vectors  the flat scan reads its windows in rounds of its own
-//! sort     with keyword keys over several segments: the keywords of the candidates
+//! facets   of large columns, the blocks with matching documents
+//! sort     of large columns, the blocks that can still win, in growing rounds; with keyword keys over several segments:
+//!          the keywords of the candidates
+//! collapse of large columns, the blocks of the candidates, in growing rounds
 //! wave 3   stored documents of the hits, keywords of the facets
 //! ```
 
 #![forbid(unsafe_code)]
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use super::{
     ask::{Ask, VectorAsk},
     batch::{Batch, Fetched},
+    column_ask::FacetAsk,
     columns::SegmentColumns,
-    facets::FacetWork,
+    cursor::fingerprint,
+    facets::{Countable, FacetWork},
     fusion::{Fused, Fusion},
     gather::Gathered,
     hits,
     pace::Pace,
-    sort::{self, SortedDoc},
+    page::Rankings,
     words::Words,
 };
 use crate::{
     bitset::BitSet,
-    columns::{ColumnKind, ColumnMeta},
+    columns::ValueRanges,
     error::Result,
     gpu::{self, FlatRequest, GpuHost, OwnerStreams, SegmentRows},
     ids::{DocAddress, DocOrd, FieldOrd, SegmentOrd},
     index::{Snapshot, SnapshotSegment},
     platform::{self, Cancel},
     query::{
-        Plan, SegmentFilter,
+        Plan, ScoredDoc, SegmentFilter,
         request::{Explanation, GpuMode, SearchRequest, SearchResponse, SearchStats},
     },
     schema::Schema,
@@ -54,7 +63,7 @@ pub(super) struct Ranked {
 }
 
 /// Score of a document of a search without query and vector: as a query for all documents gives.
-const MATCH_ALL_SCORE: f64 = 1.0;
+pub(super) const MATCH_ALL_SCORE: f64 = 1.0;
 
 /// Answers `request` over `snapshot`.
 ///
@@ -75,7 +84,10 @@ pub async fn search<F: File>(
     let ask = Ask::new(request, &schema)?;
     let trace = Arc::new(IoTrace::new());
     let snapshot = snapshot.traced(&trace);
-    let search = Search { ask: &ask, schema: &schema, segments: snapshot.segments(), trace: &trace, cancel };
+    let segments = snapshot.segments();
+    let parts: Vec<[u8; 24]> = segments.iter().map(identity).collect();
+    let fingerprint = fingerprint(parts.iter().map(<[u8; 24]>::as_slice));
+    let search = Search { ask: &ask, schema: &schema, segments, fingerprint, trace: &trace, cancel };
     let mut response = search.run(gpu, request).await?;
     let counts = trace.counts();
     response.stats.requests = counts.requests;
@@ -87,10 +99,20 @@ pub async fn search<F: File>(
     Ok(response)
 }
 
+/// What tells a segment and its deletions from others.
+fn identity<F: File>(segment: &SnapshotSegment<F>) -> [u8; 24] {
+    let mut bytes = [0; 24];
+    bytes[..16].copy_from_slice(&segment.segment.id().0);
+    bytes[16..].copy_from_slice(&segment.overlay.to_le_bytes());
+    bytes
+}
+
 pub(super) struct Search<'a, F: File> {
     pub ask: &'a Ask,
     pub schema: &'a Schema,
     pub segments: &'a [SnapshotSegment<SearchFile<F>>],
+    /// Tells commits apart.
+    pub fingerprint: u64,
     pub trace: &'a IoTrace,
     pub cancel: &'a Cancel,
 }
@@ -107,40 +129,48 @@ struct VectorLeg {
 impl<F: File> Search<'_, F> {
     async fn run(&self, gpu: &GpuHost, request: &SearchRequest) -> Result<SearchResponse> {
         let mut pace = Pace::new(self.cancel);
-        let gathered = self.gather(&mut pace).await?;
-        let Gathered { plan, columns, filters, vectors } = &gathered;
+        let Gathered { plan, mut columns, filters, vectors, without, facet_ords, behind } =
+            self.gather(&mut pace).await?;
+        let plan = plan.as_ref();
         let leg = match &self.ask.vector {
-            Some(vector) => self.nearest(gpu, vector, vectors, filters, request.gpu).await?,
+            Some(vector) => self.nearest(gpu, vector, &vectors, &filters, request.gpu).await?,
             None => VectorLeg::default(),
         };
-        let sets = self.matching_sets(plan.as_ref(), filters, &leg, &mut pace).await?;
-        let (ranking, fusion) = self.rank(plan.as_ref(), filters, &leg)?;
+        let sets = self.matching_sets(plan, &filters, &leg, &mut pace).await?;
+        let (ranking, fusion) = self.rank(plan, &filters, &leg, self.ask.depth())?;
         pace.step().await?;
-        let total = self.total(plan.as_ref(), filters, sets.as_deref(), &leg, fusion.as_ref())?;
-        let mut page = if self.ask.sort.is_empty() {
-            self.page(ranking, sets.as_deref())
-        } else {
-            self.sorted_page(ranking, sets.as_deref(), columns, &mut pace).await?
-        };
-        self.fill_text_scores(&mut page, plan.as_ref(), filters)?;
-        let mut facets = Vec::new();
-        for ask in &self.ask.facets {
-            let mut facet = FacetWork::new(ask.clone());
-            for (ix, segment) in self.segments.iter().enumerate() {
-                if let (Some(column), Some(sets)) = (segment.segment.column(ask.field), &sets) {
-                    facet.count(ix, column, &columns[ix], &sets[ix], &mut pace).await?;
-                }
-            }
-            facets.push(facet);
+        let total = self.total(plan, &filters, sets.as_deref(), &leg, fusion.as_ref())?;
+        let mut own_sets = BTreeMap::new();
+        for (field, accepted) in without {
+            let filters: Vec<SegmentFilter> = accepted
+                .into_iter()
+                .zip(&filters)
+                .map(|(set, filter)| SegmentFilter { live: Some(Arc::new(set)), ..filter.clone() })
+                .collect();
+            own_sets.insert(field, self.matching_sets(plan, &filters, &leg, &mut pace).await?.unwrap_or_default());
         }
+        let facet_sets = |facet: &FacetAsk| match own_sets.get(&facet.field).filter(|_| facet.exclude_own) {
+            Some(sets) => sets.as_slice(),
+            None => sets.as_deref().unwrap_or_default(),
+        };
+        let facets = self.count_facets(facet_sets, &facet_ords, &mut columns, &mut pace).await?;
+        let mut ranked = Rankings::new(self, plan, &filters, ranking, sets.as_deref(), behind.as_deref());
+        let mut page = self.page(&mut ranked, total, &mut columns, &mut pace).await?;
+        self.fill_text_scores(&mut page.hits, plan, &filters)?;
+
+        let mut facets = facets;
         let mut words = Words::default();
         let mut batch = Batch::default();
         facets.iter_mut().for_each(|facet| facet.want_words(&mut words, &mut batch));
-        let stored = hits::want_documents(self, &page, &mut batch)?;
+        page.want_cursor_words(self, &mut words, &mut batch);
+        let stored = hits::want_documents(self, &page.hits, &mut batch)?;
         let fetched = self.read(&batch).await?;
-        let facets = facets.into_iter().map(|facet| facet.finish(&mut words, &fetched)).collect::<Result<_>>()?;
-        let explain = |one: &Ranked| self.explain(one, plan.as_ref(), filters, fusion.as_ref());
-        let hits = hits::build(self, request, &page, &stored, &fetched, explain)?;
+        words.take(&fetched)?;
+        let facets = facets.into_iter().map(|facet| facet.finish(&mut words)).collect::<Result<_>>()?;
+        let explain = |one: &Ranked| self.explain(one, plan, &filters, fusion.as_ref());
+        let cursor = page.cursor(self, &mut words)?;
+        let hits = hits::build(self, request, &page.hits, &stored, &fetched, explain)?;
+        let hits = page.arrange(self, hits);
         let mut ignored = self.ask.ignored.clone();
         ignored.extend(plan.iter().flat_map(|plan| plan.notes().iter().cloned()));
         let stats = SearchStats {
@@ -149,7 +179,42 @@ impl<F: File> Search<'_, F> {
             compute: leg.compute,
             ..SearchStats::default()
         };
-        Ok(SearchResponse { hits, total, facets, took: 0.0, ignored, stats })
+        Ok(SearchResponse { hits, total, facets, cursor, took: 0.0, ignored, stats })
+    }
+
+    /// Counts all facets, each over its own sets of documents.
+    async fn count_facets<'s>(
+        &self,
+        sets_of: impl Fn(&FacetAsk) -> &'s [BitSet],
+        ords: &[Vec<Option<ValueRanges>>],
+        columns: &mut [SegmentColumns],
+        pace: &mut Pace<'_>,
+    ) -> Result<Vec<FacetWork>> {
+        let mut works: Vec<FacetWork> = self.ask.facets.iter().cloned().map(FacetWork::new).collect();
+        let countable = |work: &FacetWork, facet: usize, segment: usize| {
+            let column = self.segments[segment].segment.column(work.ask().field)?;
+            let matching = sets_of(work.ask()).get(segment)?;
+            Some(Countable { segment, column, matching, accept: ords[facet][segment].as_ref() })
+        };
+        let mut batch = Batch::default();
+        for (facet, work) in works.iter().enumerate() {
+            for segment in 0..self.segments.len() {
+                if let Some(of) = countable(work, facet, segment) {
+                    work.want(of, &mut columns[segment], &mut batch);
+                }
+            }
+        }
+        if !batch.is_empty() {
+            self.read_columns(columns, &batch).await?;
+        }
+        for (facet, work) in works.iter_mut().enumerate() {
+            for segment in 0..self.segments.len() {
+                if let Some(of) = countable(work, facet, segment) {
+                    work.count(of, &columns[segment], pace).await?;
+                }
+            }
+        }
+        Ok(works)
     }
 
     /// One wave.
@@ -278,6 +343,7 @@ impl<F: File> Search<'_, F> {
         plan: Option<&Plan>,
         filters: &[SegmentFilter],
         leg: &VectorLeg,
+        depth: usize,
     ) -> Result<(Vec<Ranked>, Option<Fusion>)> {
         let by_vector = |&(address, score): &(DocAddress, f32)| {
             let vector = Some(score);
@@ -289,20 +355,15 @@ impl<F: File> Search<'_, F> {
         let depth = if is_fused || is_sorted_by_score {
             usize::try_from(plan.count(filters, self.cancel)?).unwrap_or(usize::MAX)
         } else if self.ask.sort.is_empty() {
-            self.ask.depth()
+            depth
         } else {
             return Ok((Vec::new(), None));
         };
-        let top = plan.top_k(depth, filters, self.cancel)?.into_iter();
-        let address = |segment, doc| DocAddress { segment: SegmentOrd(segment), doc };
-        let text: Vec<(DocAddress, f32)> = top.map(|hit| (address(hit.segment, hit.doc), hit.score)).collect();
         if !is_fused {
-            let by_text = |(address, score)| {
-                let text = Some(score);
-                Ranked { address, score: f64::from(score), text, vector: None, fused: None }
-            };
-            return Ok((text.into_iter().map(by_text).collect(), None));
+            return Ok((self.by_text(plan, filters, depth)?, None));
         }
+        let text: Vec<(DocAddress, f32)> =
+            self.by_text(plan, filters, depth)?.iter().filter_map(|one| Some((one.address, one.text?))).collect();
         let fusion = Fusion::new(self.ask.fuse, &text, &leg.ranking);
         let ranking = fusion.ranking.iter().map(|one| Ranked {
             address: one.address,
@@ -312,6 +373,15 @@ impl<F: File> Search<'_, F> {
             fused: Some(*one),
         });
         Ok((ranking.collect(), Some(fusion)))
+    }
+
+    /// The best `depth` documents of the text leg.
+    pub(super) fn by_text(&self, plan: &Plan, filters: &[SegmentFilter], depth: usize) -> Result<Vec<Ranked>> {
+        let ranked = |hit: ScoredDoc| {
+            let address = DocAddress { segment: SegmentOrd(hit.segment), doc: hit.doc };
+            Ranked { address, score: f64::from(hit.score), text: Some(hit.score), vector: None, fused: None }
+        };
+        Ok(plan.top_k(depth, filters, self.cancel)?.into_iter().map(ranked).collect())
     }
 
     fn total(
@@ -329,104 +399,6 @@ impl<F: File> Search<'_, F> {
             (None, None, Some(plan)) => plan.count(filters, self.cancel)?,
             (None, None, None) => 0,
         })
-    }
-
-    /// The hits of the page in order of score; of a search without legs, in index order.
-    fn page(&self, ranking: Vec<Ranked>, sets: Option<&[BitSet]>) -> Vec<Ranked> {
-        let legs = self.ask.legs;
-        if legs.text || legs.vector {
-            return ranking.into_iter().skip(self.ask.offset).take(self.ask.limit).collect();
-        }
-        let (mut skip, mut page) = (self.ask.offset as u64, Vec::new());
-        for (ix, set) in sets.unwrap_or_default().iter().enumerate() {
-            let count = u64::from(set.count());
-            if count <= skip {
-                skip -= count;
-                continue;
-            }
-            let docs = set.iter().skip(skip as usize).take(self.ask.limit - page.len());
-            page.extend(docs.map(|doc| matched(ix, doc)));
-            skip = 0;
-            if page.len() >= self.ask.limit {
-                break;
-            }
-        }
-        page
-    }
-
-    /// The hits of the page in order of the sort keys.
-    async fn sorted_page(
-        &self,
-        ranking: Vec<Ranked>,
-        sets: Option<&[BitSet]>,
-        columns: &[SegmentColumns],
-        pace: &mut Pace<'_>,
-    ) -> Result<Vec<Ranked>> {
-        let keys = &self.ask.sort;
-        let ranked: HashMap<DocAddress, Ranked> = ranking.iter().map(|one| (one.address, *one)).collect();
-        let mut of_segment: Vec<Vec<(u32, f64)>> = vec![Vec::new(); self.segments.len()];
-        for one in &ranking {
-            of_segment[one.address.segment.0 as usize].push((one.address.doc.0, one.score));
-        }
-        let by_set = ranking.is_empty() && !self.ask.legs.vector;
-        let mut best: Vec<SortedDoc> = Vec::new();
-        for (ix, segment) in self.segments.iter().enumerate() {
-            let metas: Vec<Option<Arc<ColumnMeta>>> = keys
-                .iter()
-                .map(|key| key.column.and_then(|(field, _)| segment.segment.column(field).cloned()))
-                .collect();
-            let count = self.ask.depth();
-            best.extend(match sets.filter(|_| by_set) {
-                Some(sets) => {
-                    let docs = sets[ix].iter().map(|doc| (doc, MATCH_ALL_SCORE));
-                    sort::best_of_segment(ix, docs, keys, &metas, &columns[ix], count, pace).await?
-                }
-                None => {
-                    let mut docs = std::mem::take(&mut of_segment[ix]);
-                    docs.sort_unstable_by_key(|&(doc, _)| doc);
-                    sort::best_of_segment(ix, docs.into_iter(), keys, &metas, &columns[ix], count, pace).await?
-                }
-            });
-        }
-        if self.segments.len() > 1 {
-            self.find_words(&mut best).await?;
-        }
-        best.sort_by(|a, b| sort::compare(a, b, keys));
-        let page = best.into_iter().skip(self.ask.offset).take(self.ask.limit).map(|one| {
-            let address = one.address;
-            ranked.get(&address).copied().unwrap_or_else(|| matched(address.segment.0 as usize, address.doc.0))
-        });
-        Ok(page.collect())
-    }
-
-    /// Fills in the keywords of keyword sort keys.
-    async fn find_words(&self, docs: &mut [SortedDoc]) -> Result<()> {
-        let keys = &self.ask.sort;
-        let is_keyword = |column: Option<(FieldOrd, ColumnKind)>| {
-            column.filter(|&(_, kind)| kind == ColumnKind::Keyword).map(|(field, _)| field)
-        };
-        let mut uses = Vec::new();
-        for (at, doc) in docs.iter().enumerate() {
-            let segment = doc.address.segment.0 as usize;
-            for (key, resolved) in keys.iter().enumerate() {
-                let Some(field) = is_keyword(resolved.column) else { continue };
-                let (Some(ord), Some(column)) =
-                    (doc.keyword_ord(keys, key), self.segments[segment].segment.column(field))
-                else {
-                    continue;
-                };
-                uses.push((at, key, segment, field, column.clone(), ord));
-            }
-        }
-        let (mut words, mut batch) = (Words::default(), Batch::default());
-        for (_, _, segment, field, column, ord) in &uses {
-            words.want(&mut batch, *segment, *field, column, *ord);
-        }
-        let fetched = self.read(&batch).await?;
-        for (at, key, segment, field, column, ord) in uses {
-            docs[at].set_word(key, words.get(&fetched, segment, field, &column, ord)?);
-        }
-        Ok(())
     }
 
     /// Text scores of hits that were found by sorting.
@@ -489,7 +461,7 @@ impl<F: File> Search<'_, F> {
     }
 }
 
-fn matched(segment: usize, doc: u32) -> Ranked {
-    let address = DocAddress { segment: SegmentOrd(segment as u32), doc: DocOrd(doc) };
+/// A document of a search that scores nothing.
+pub(super) fn matched(address: DocAddress) -> Ranked {
     Ranked { address, score: MATCH_ALL_SCORE, text: None, vector: None, fused: None }
 }

@@ -2,7 +2,10 @@
 
 #![forbid(unsafe_code)]
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use futures_util::future::{try_join, try_join_all};
 
@@ -13,12 +16,14 @@ use super::{
     filter::{Filter, Leaf},
     flow::Search,
     pace::Pace,
+    sort::Behind,
     tree_columns::TreeColumns,
 };
 use crate::{
     bitset::BitSet,
+    columns::ValueRanges,
     error::{Error, ErrorKind, Result},
-    ids::{DocAddress, DocId, DocOrd, SegmentOrd},
+    ids::{DocAddress, DocId, DocOrd, FieldOrd, SegmentOrd},
     index::lookup,
     postings::TextStream,
     query::{ColumnLeaf, ColumnTest, FieldText, Plan, SegmentFilter, SegmentText},
@@ -36,6 +41,12 @@ pub(super) struct Gathered {
     pub filters: Vec<SegmentFilter>,
     /// Query vectors.
     pub vectors: Vec<Vec<f32>>,
+    /// Per field of a facet that leaves out the filter's conditions on it, and segment: what may then be counted.
+    pub without: BTreeMap<FieldOrd, Vec<BitSet>>,
+    /// Per facet and segment: ordinals that count, where not all do.
+    pub facet_ords: Vec<Vec<Option<ValueRanges>>>,
+    /// Per segment, what hits have to be behind.
+    pub behind: Option<Vec<Behind>>,
 }
 
 impl<F: File> Search<'_, F> {
@@ -66,10 +77,11 @@ impl<F: File> Search<'_, F> {
             }
         }
         let sorted = self.ask.sort.iter().filter_map(|key| key.column).map(|(field, _)| field);
-        for field in sorted.chain(self.ask.facets.iter().map(|facet| facet.field)) {
+        let collapsed = self.ask.collapse.iter().map(|collapse| collapse.field);
+        for field in sorted.chain(self.ask.facets.iter().map(|facet| facet.field)).chain(collapsed) {
             for (ix, segment) in self.segments.iter().enumerate() {
                 if let Some(column) = segment.segment.column(field) {
-                    columns[ix].want_all(&mut batch, ix, field, column);
+                    columns[ix].want_small(&mut batch, ix, field, column);
                 }
             }
         }
@@ -78,6 +90,8 @@ impl<F: File> Search<'_, F> {
         for (ix, segment) in self.segments.iter().enumerate() {
             trees.push(TreeColumns::new(&leaves, segment, ix, &mut columns[ix], &mut batch));
         }
+        let facet_reads = self.want_facet_words(&mut batch);
+        let cursor_reads = self.want_cursor_words(&mut batch)?;
         let ids = self.wanted_ids(&leaves);
         self.cancel.check()?;
         let wave = try_join(batch.read(self.segments), self.find_ids(&ids));
@@ -88,6 +102,8 @@ impl<F: File> Search<'_, F> {
         for one in &mut columns {
             one.take(&fetched)?;
         }
+        let facet_ords = self.facet_ords(&facet_reads, &fetched)?;
+        let behind = self.behind(&cursor_reads, &fetched)?;
         feed_text(plan.as_mut(), &text, &fetched)?;
         let mut batch = Batch::default();
         let mut text = want_text(plan.as_ref(), &mut batch);
@@ -124,27 +140,39 @@ impl<F: File> Search<'_, F> {
             fetched = self.read(&batch).await?;
         }
 
+        let own: BTreeSet<FieldOrd> =
+            self.ask.facets.iter().filter(|facet| facet.exclude_own).map(|facet| facet.field).collect();
+        let own: Vec<FieldOrd> = own.into_iter().filter(|_| self.ask.filter.is_some()).collect();
+        let mut without: BTreeMap<FieldOrd, Vec<BitSet>> = own.iter().map(|&field| (field, Vec::new())).collect();
         let mut filters = Vec::with_capacity(self.segments.len());
         let (mut works, mut trees) = (works.into_iter(), trees.into_iter());
         for (ix, segment) in self.segments.iter().enumerate() {
             let max_doc = segment.segment.max_doc();
-            let mut accept = match (&self.ask.filter, works.next()) {
-                (Some(filter), Some(work)) => Some(work.finish(filter, max_doc, &columns[ix], pace).await?),
-                _ => None,
+            let (mut accept, mut others) = match (&self.ask.filter, works.next()) {
+                (Some(filter), Some(work)) => {
+                    let (accept, others) = work.finish(filter, &own, max_doc, &columns[ix], pace).await?;
+                    (Some(accept), others)
+                }
+                _ => (None, Vec::new()),
             };
-            if let (Some(accept), Some(live)) = (&mut accept, &segment.live) {
-                accept.and(live);
+            if let Some(live) = &segment.live {
+                accept.iter_mut().chain(&mut others).for_each(|set| set.and(live));
             }
             if let Some(address) = like.filter(|address| address.segment.0 as usize == ix) {
                 let live = segment.live.as_deref();
                 let set = accept.get_or_insert_with(|| live.cloned().unwrap_or_else(|| BitSet::full(max_doc)));
-                set.remove(address.doc.0);
+                std::iter::once(set).chain(&mut others).for_each(|set| {
+                    set.remove(address.doc.0);
+                });
+            }
+            for (field, set) in own.iter().zip(others) {
+                without.entry(*field).or_default().push(set);
             }
             let live = accept.map(Arc::new).or_else(|| segment.live.clone());
             let inputs = trees.next().map_or(Ok(Vec::new()), |tree| tree.finish(&columns[ix]))?;
             filters.push(SegmentFilter { live, filter: None, sets: Vec::new(), columns: inputs });
         }
-        Ok(Gathered { plan, columns, filters, vectors })
+        Ok(Gathered { plan, columns, filters, vectors, without, facet_ords, behind })
     }
 
     /// Ids that the filter, the query and a `like` clause name, ascending by term, each once.

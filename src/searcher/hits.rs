@@ -95,6 +95,8 @@ pub(super) fn build<F: File>(
                 doc,
                 highlights,
                 explain: request.explain.then(|| explain(one)).transpose()?,
+                group: None,
+                inner: Vec::new(),
             })
         })
         .collect()

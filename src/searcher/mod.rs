@@ -5,7 +5,12 @@
 
 mod ask;
 mod batch;
+mod collapse;
+mod column_ask;
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod column_tests;
 mod columns;
+mod cursor;
 mod facets;
 mod filter;
 #[cfg(all(test, not(target_arch = "wasm32")))]
@@ -13,8 +18,11 @@ mod fixture;
 mod flow;
 mod fusion;
 mod gather;
+mod histogram;
 mod hits;
+mod ordered;
 mod pace;
+mod page;
 mod snippet;
 mod sort;
 #[cfg(all(test, not(target_arch = "wasm32")))]
@@ -25,6 +33,7 @@ mod tree_columns;
 mod words;
 
 pub use ask::MAX_LIMIT;
+pub use cursor::{Cursor, CursorKey};
 pub use filter::{Filter, Leaf};
 pub use flow::search;
 pub use fusion::{Fused, Fusion, Legs, Place, RRF_K};

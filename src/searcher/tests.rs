@@ -30,7 +30,7 @@ pub(super) fn values<'a>(doc: &'a Plain, field: &str) -> &'a [Value] {
     }
 }
 
-fn compare(a: &Value, b: &Value) -> Ordering {
+pub(super) fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a.as_f64().partial_cmp(&b.as_f64()).expect("no NaN"),
         (Value::String(a), Value::String(b)) => a.cmp(b),

@@ -7,6 +7,8 @@ use std::{
     sync::Arc,
 };
 
+use bytes::Bytes;
+
 use super::batch::{Batch, Fetched, Slot};
 use crate::{
     columns::{ColumnMeta, DictionaryBlock},
@@ -22,6 +24,7 @@ type Key = (usize, FieldOrd, u32);
 #[derive(Debug, Default)]
 pub(super) struct Words {
     slots: HashMap<Key, Slot>,
+    bytes: HashMap<Key, Bytes>,
     decoded: HashMap<Key, DictionaryBlock>,
 }
 
@@ -30,28 +33,32 @@ impl Words {
     pub fn want(&mut self, batch: &mut Batch, segment: usize, field: FieldOrd, column: &ColumnMeta, ord: u32) {
         let Some(dictionary) = column.dictionary().filter(|dictionary| !dictionary.is_inline()) else { return };
         let block = dictionary.block_of_ord(ord);
+        if self.bytes.contains_key(&(segment, field, block)) {
+            return;
+        }
         let slot = self.slots.entry((segment, field, block));
         slot.or_insert_with(|| batch.push(segment, SectionKind::Column, field, dictionary.block_range(block)));
     }
 
-    /// The keyword of an ordinal that was asked for.
-    pub fn get(
-        &mut self,
-        fetched: &Fetched,
-        segment: usize,
-        field: FieldOrd,
-        column: &ColumnMeta,
-        ord: u32,
-    ) -> Result<Arc<str>> {
+    /// Takes what was read.
+    pub fn take(&mut self, fetched: &Fetched) -> Result<()> {
+        for (key, slot) in self.slots.drain() {
+            self.bytes.insert(key, fetched.get(slot)?.clone());
+        }
+        Ok(())
+    }
+
+    /// The keyword of an ordinal that was asked for and taken.
+    pub fn get(&mut self, segment: usize, field: FieldOrd, column: &ColumnMeta, ord: u32) -> Result<Arc<str>> {
         let missing = || Error::new(ErrorKind::Corrupt, format!("field {}: keyword {ord} is not there", field.0));
         let dictionary = column.dictionary().ok_or_else(missing)?;
         let block = dictionary.block_of_ord(ord);
         let found = match self.decoded.entry((segment, field, block)) {
             Entry::Occupied(found) => found.into_mut(),
             Entry::Vacant(empty) => {
-                let bytes = match (dictionary.inline_block(block), self.slots.get(&(segment, field, block))) {
+                let bytes = match (dictionary.inline_block(block), self.bytes.get(&(segment, field, block))) {
                     (Some(inline), _) => inline,
-                    (None, Some(&slot)) => fetched.get(slot)?.as_ref(),
+                    (None, Some(bytes)) => bytes.as_ref(),
                     (None, None) => return Err(missing()),
                 };
                 let found = dictionary.decode(block, bytes);

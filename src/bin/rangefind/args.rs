@@ -142,12 +142,21 @@ pub struct SearchArgs {
     /// Conditions as JSON: `{ "year": { "gte": 2020 }, "tag": ["a", "b"] }`.
     #[arg(long)]
     pub filter: Option<String>,
-    /// Order by columns: `year:desc,title`.
+    /// Order by columns: `year:desc,title`; `year:desc:first` puts documents without a year first.
     #[arg(long, value_delimiter = ',')]
     pub sort: Vec<String>,
     /// Fields whose values are counted, separated by commas.
     #[arg(long, value_delimiter = ',')]
     pub facets: Vec<String>,
+    /// A facet with options as JSON: `{ "field": "year", "ranges": [{ "to": 2000 }, { "from": 2000 }] }`. Repeatable.
+    #[arg(long)]
+    pub facet: Vec<String>,
+    /// One hit per value of this field: `author`; `author:3` with up to three further hits each.
+    #[arg(long)]
+    pub collapse: Option<String>,
+    /// Continue behind the last hit of an earlier answer: its cursor, which `--json` shows.
+    #[arg(long, conflicts_with = "offset")]
+    pub after: Option<String>,
     /// Text fields whose matches are marked, separated by commas.
     #[arg(long, value_delimiter = ',')]
     pub highlight: Vec<String>,

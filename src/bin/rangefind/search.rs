@@ -10,7 +10,8 @@ use rangefind::{
     error::{Error, ErrorKind, Result},
     ids::DocId,
     query::request::{
-        Explanation, FacetClause, Fuse, GpuMode, Hit, MatchMode, SortKey, SortOrder, Syntax, VectorClause,
+        CollapseClause, Explanation, FacetClause, Fuse, GpuMode, Hit, MatchMode, Missing, SortKey, SortOrder, Syntax,
+        VectorClause,
     },
     storage::AnyStorage,
 };
@@ -74,7 +75,9 @@ fn make_request(args: &SearchArgs, index: &Index<AnyStorage>) -> Result<SearchRe
         fuse: parse_fuse(&args.fuse)?,
         filter,
         sort: args.sort.iter().map(|key| parse_sort(key)).collect::<Result<_>>()?,
-        facets: args.facets.iter().cloned().map(FacetClause::Field).collect(),
+        facets: facets(args)?,
+        after: args.after.clone(),
+        collapse: args.collapse.as_deref().map(parse_collapse).transpose()?,
         highlight: args.highlight.clone(),
         select: Some(args.select.clone()).filter(|fields| !fields.is_empty()),
         limit: Some(args.limit),
@@ -136,14 +139,35 @@ fn parse_fuse(text: &str) -> Result<Fuse> {
 }
 
 fn parse_sort(text: &str) -> Result<SortKey> {
-    let (field, order) = text.rsplit_once(':').map_or((text, None), |(field, order)| (field, Some(order)));
-    let order = match order {
-        None => None,
-        Some("asc") => Some(SortOrder::Asc),
-        Some("desc") => Some(SortOrder::Desc),
-        Some(other) => return Err(Error::invalid(format!("--sort {text:?}: {other:?} is neither asc nor desc"))),
+    let mut parts = text.split(':');
+    let mut key = SortKey { field: parts.next().unwrap_or_default().to_owned(), ..SortKey::default() };
+    for part in parts {
+        match part {
+            "asc" => key.order = Some(SortOrder::Asc),
+            "desc" => key.order = Some(SortOrder::Desc),
+            "first" => key.missing = Missing::First,
+            "last" => key.missing = Missing::Last,
+            other => {
+                return Err(Error::invalid(format!("--sort {text:?}: {other:?} is none of asc, desc, first, last")));
+            }
+        }
+    }
+    Ok(key)
+}
+
+fn parse_collapse(text: &str) -> Result<CollapseClause> {
+    let (field, count) = text.rsplit_once(':').map_or((text, None), |(field, count)| (field, Some(count)));
+    let bad = |count| Error::invalid(format!("--collapse {text:?}: {count:?} is no number of hits"));
+    let inner_hits = count.map_or(Ok(0), |count| count.parse().map_err(|_| bad(count)))?;
+    Ok(CollapseClause { field: field.to_owned(), inner_hits })
+}
+
+fn facets(args: &SearchArgs) -> Result<Vec<FacetClause>> {
+    let read = |text: &String| {
+        serde_json::from_str(text).map_err(|error| Error::with_source(ErrorKind::InvalidArgument, "--facet", error))
     };
-    Ok(SortKey { field: field.to_owned(), order })
+    let plain = args.facets.iter().cloned().map(|name| Ok(FacetClause::Field(name)));
+    plain.chain(args.facet.iter().map(read)).collect()
 }
 
 /// Text fields, the one that looks like a title first: what is shown of a hit.
@@ -250,6 +274,9 @@ mod tests {
         assert!(parse_fuse("best").is_err());
         assert_eq!(parse_sort("year:desc").unwrap().order, Some(SortOrder::Desc));
         assert!(parse_sort("year:down").is_err());
+        assert_eq!(parse_sort("year:first").unwrap().missing, Missing::First);
+        assert_eq!(parse_collapse("author:3").unwrap(), CollapseClause { field: "author".into(), inner_hits: 3 });
+        assert!(parse_collapse("author:x").is_err());
         assert_eq!(parse_id("17"), DocId::from(17));
         assert_eq!(parse_id("\"17\""), DocId::from("17"));
     }
