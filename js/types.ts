@@ -88,8 +88,8 @@ export interface SearchRequest {
   filter?: Filter;
   /** Order by columns instead of by score. */
   sort?: readonly SortKey[];
-  /** Count documents per value. */
-  facets?: readonly (string | { field: string; limit?: number })[];
+  /** Count documents per value, range or interval. */
+  facets?: readonly (string | FacetOptions)[];
   /** Text fields whose matches are marked in the hits. */
   highlight?: readonly string[];
   /** Stored fields to return; all by default, none with an empty list. */
@@ -98,6 +98,14 @@ export interface SearchRequest {
   limit?: number;
   /** Hits to skip. Default 0. */
   offset?: number;
+  /**
+   * Continue behind the last hit of an earlier answer to the same search: its `cursor`. Not with `offset`. Order by
+   * score continues in the same commit only; order by columns and index order also in later ones, as long as the
+   * segment of that hit was not merged. Code `index_changed` says to start again.
+   */
+  after?: string | undefined;
+  /** Only the best hit per value of a column. `total` and facets count all documents. */
+  collapse?: CollapseClause;
   /** Where vectors are scored. Default `"auto"`: on a hardware GPU where that pays, else on the CPU. */
   gpu?: GpuMode;
   /** Say how each score came about. Default false. */
@@ -144,12 +152,58 @@ export interface Condition {
   exists?: boolean;
 }
 
-/** One sort key. Missing values come last in either order; ties are broken by later keys, then by index order. */
+/** One sort key. Ties are broken by later keys, then by index order. */
 export interface SortKey {
   /** A column, or `_score`. */
   field: string;
   /** Default ascending (descending for `_score`). */
   order?: "asc" | "desc";
+  /** Where documents without a value go, in either direction. Default `"last"`. */
+  missing?: "first" | "last";
+}
+
+/** One hit per value of a column. */
+export interface CollapseClause {
+  /**
+   * A keyword, number, integer, bool or date field. Of several values of a document the least counts; documents without
+   * a value stand for themselves.
+   */
+  field: string;
+  /** Further hits to return of each group, best first, at most 100. Default 0. */
+  innerHits?: number;
+}
+
+/** What a facet counts. `ranges`, `interval` and `prefix` exclude each other. */
+export interface FacetOptions {
+  /** A keyword, bool, number, integer or date field. */
+  field: string;
+  /** Values to return. Default 10; of a histogram 1000, of ranges all. */
+  limit?: number;
+  /** Count documents per range, of a number, integer or date field. */
+  ranges?: readonly FacetRange[];
+  /**
+   * Count documents per interval of this width, or per calendar unit (UTC) of a date field, in ascending order. The
+   * width is in units of the field, milliseconds of a date.
+   */
+  interval?: number | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
+  /** Only keywords that begin like this. */
+  prefix?: string;
+  /**
+   * Count as if the filter had no condition on this field: how many documents there would be of each value were it
+   * chosen instead. Left out is what, at the top of the filter or in its `and`, is about this field alone. Where text
+   * and vector are both asked, the neighbours of the vector pass the whole filter all the same. Default false.
+   */
+  excludeOwn?: boolean;
+}
+
+/** Values from `from` on and below `to`; either may be left out. */
+export interface FacetRange {
+  /** Least value. */
+  from?: Scalar;
+  /** First value that is too large. */
+  to?: Scalar;
+  /** Name in the answer. Default `from..to`. */
+  key?: string;
 }
 
 /** The answer. Plain objects; nothing in it points into the engine's memory. */
@@ -160,6 +214,8 @@ export interface SearchResponse<D extends object = Record<string, unknown>> {
   total: number;
   /** One entry per requested facet, in order. */
   facets: FacetResult[];
+  /** Where the last hit is, for `after`; none without hits. */
+  cursor?: string;
   /** Milliseconds inside the engine. */
   took: number;
   /** What of the query was ignored, in words: of a plain one, what lies behind 1024 words or 32 KiB. */
@@ -184,6 +240,10 @@ export interface Hit<D extends object = Record<string, unknown>> {
   highlights?: FieldHighlight[];
   /** How the score came about. */
   explain?: Explanation;
+  /** Of a collapsed search, the value it stands for; none where it stands for itself. */
+  group?: string | number | boolean;
+  /** Of a collapsed search with inner hits, the next best of its group. */
+  inner?: Hit<D>[];
 }
 
 /** Marks in one field of one hit. */
@@ -207,10 +267,22 @@ export interface Explanation {
   details?: Explanation[];
 }
 
-/** Counts of one facet, most frequent first, ties by value. */
+/** Counts of one facet: most frequent first, ties by value; of ranges in the order asked for, of a histogram ascending. */
 export interface FacetResult {
   field: string;
-  values: { value: string | number | boolean; count: number }[];
+  values: FacetCount[];
+}
+
+/** One value of a facet. */
+export interface FacetCount {
+  /** The value, dates as ISO 8601 text; the start of an interval; the name of a range. */
+  value: string | number | boolean;
+  /** Matching documents that have it. */
+  count: number;
+  /** Of a range, its least value as it was given. */
+  from?: string | number;
+  /** Of a range, the first value that is too large, as it was given. */
+  to?: string | number;
 }
 
 /** What one search cost. */

@@ -198,9 +198,9 @@ impl<F: File> Search<'_, F> {
         };
         let mut batch = Batch::default();
         for (facet, work) in works.iter().enumerate() {
-            for segment in 0..self.segments.len() {
+            for (segment, columns) in columns.iter_mut().enumerate() {
                 if let Some(of) = countable(work, facet, segment) {
-                    work.want(of, &mut columns[segment], &mut batch);
+                    work.want(of, columns, &mut batch);
                 }
             }
         }
@@ -208,9 +208,9 @@ impl<F: File> Search<'_, F> {
             self.read_columns(columns, &batch).await?;
         }
         for (facet, work) in works.iter_mut().enumerate() {
-            for segment in 0..self.segments.len() {
+            for (segment, columns) in columns.iter().enumerate() {
                 if let Some(of) = countable(work, facet, segment) {
-                    work.count(of, &columns[segment], pace).await?;
+                    work.count(of, columns, pace).await?;
                 }
             }
         }

@@ -154,7 +154,10 @@ impl<F: File> Search<'_, F> {
         let (needed, all) = (self.ask.depth(), usize::try_from(total).unwrap_or(usize::MAX));
         let mut groups = Groups::default();
         let mut depth = if collapse.inner_hits > 0 { all } else { needed.saturating_mul(2).max(FIRST_DEPTH) };
-        while self.ask.limit > 0 {
+        loop {
+            if self.ask.limit == 0 {
+                break;
+            }
             let hits = self.best(from, depth, columns, pace).await?.hits;
             let seen = groups.num_hits.min(hits.len());
             self.group(collapse, &hits[seen..], &mut groups, columns).await?;
