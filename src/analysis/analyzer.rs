@@ -56,7 +56,8 @@ pub(super) const EDGE_GRAMS: Grams = Grams { edge: true, min: 1, max: 12 };
 pub(super) const INNER_GRAMS: Grams = Grams { edge: false, min: 2, max: 3 };
 
 /// Names of analyzers that are no language's, the most usual first.
-const GENERAL: [&str; 7] = ["standard", "keyword", "lowercase", "whitespace", "code", "edgeNgram", "ngram"];
+const GENERAL: [&str; 8] =
+    ["standard", "vietnamese", "keyword", "lowercase", "whitespace", "code", "edgeNgram", "ngram"];
 
 impl Analyzer {
     /// Names of all built-in analyzers, the default first.
@@ -70,11 +71,12 @@ impl Analyzer {
         if let Some(language) = languages::find(name) {
             return Some(Self::of_pipeline(language.name.to_owned(), Pipeline::of_language(language)));
         }
-        let general = if languages::is_unspaced(name) { Some("standard") } else { None };
-        let name = general.or_else(|| GENERAL.into_iter().find(|own| *own == name))?;
+        let name = languages::general(name).or_else(|| GENERAL.into_iter().find(|own| *own == name))?;
         let folded = || vec![Step::Fold];
         let pipeline = match name {
             "standard" => Pipeline { steps: folded(), ..Pipeline::default() },
+            // Without its marks a syllable is another word.
+            "vietnamese" => Pipeline { steps: vec![Step::Nfkc, Step::Lowercase], ..Pipeline::default() },
             "keyword" => Pipeline { tokenizer: Tokenizer::Whole, ..Pipeline::default() },
             "lowercase" => Pipeline { tokenizer: Tokenizer::Whole, steps: folded(), ..Pipeline::default() },
             "whitespace" => Pipeline { tokenizer: Tokenizer::Whitespace, ..Pipeline::default() },

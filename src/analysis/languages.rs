@@ -105,9 +105,13 @@ pub(super) fn find(name: &str) -> Option<&'static Language> {
     })
 }
 
-/// Whether `tag` means a language that `standard` serves.
-pub(super) fn is_unspaced(tag: &str) -> bool {
-    primary_subtag(tag).is_some_and(|primary| UNSPACED.contains(&primary.as_str()))
+/// The analyzer without a stemmer that serves the language tagged `tag`.
+pub(super) fn general(tag: &str) -> Option<&'static str> {
+    let primary = primary_subtag(tag)?;
+    match primary.as_str() {
+        "vi" => Some("vietnamese"),
+        primary => UNSPACED.contains(&primary).then_some("standard"),
+    }
 }
 
 /// `de` of `de-AT`; `None` if it cannot be a tag.

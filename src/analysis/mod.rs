@@ -8,6 +8,7 @@
 //! | `english` (default) | UAX #29, bigrams in scripts without spaces | folded | Snowball stemmer, stop words |
 //! | `german`, `french`, … ([`Analyzer::names`]; also `de`, `fr`) | the same | stemmed, then folded | Snowball stemmer, stop words, elision, spelling |
 //! | `standard` (also `zh`, `ja`, `ko`, `th`, `lo`, `km`, `my`) | the same | folded | |
+//! | `vietnamese` (also `vi`) | the same | NFKC, lower case, marks kept | |
 //! | `code` | identifiers, their parts | folded | |
 //! | `edgeNgram`, `ngram` | as `standard` | folded | beginnings of 1–12, parts of 2–3 characters |
 //! | `whitespace` | between white space | kept | |

@@ -12,7 +12,7 @@ use std::{
 use flate2::read::GzDecoder;
 use serde::Deserialize;
 
-type Result<T> = std::result::Result<T, Box<dyn Error>>;
+pub(super) type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// A document or query.
 pub struct Text {
@@ -70,12 +70,12 @@ impl Judged {
     }
 }
 
-fn folder() -> PathBuf {
+pub(super) fn folder() -> PathBuf {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
     env::var_os("RANGEFIND_DATA").map_or_else(beside, PathBuf::from)
 }
 
-fn texts(lines: &str) -> Result<Vec<Text>> {
+pub(super) fn texts(lines: &str) -> Result<Vec<Text>> {
     lines
         .lines()
         .map(|line| {
@@ -86,7 +86,7 @@ fn texts(lines: &str) -> Result<Vec<Text>> {
 }
 
 /// Lines of query, document and relevance behind a heading.
-fn judgments(text: &str) -> Result<HashMap<String, HashMap<String, f64>>> {
+pub(super) fn judgments(text: &str) -> Result<HashMap<String, HashMap<String, f64>>> {
     let mut relevant: HashMap<String, HashMap<String, f64>> = HashMap::new();
     for line in text.lines().skip(1) {
         let mut cells = line.split('\t');

@@ -1,10 +1,13 @@
 //! Ranking quality on judged queries: scifact (Wadden et al., 2020) as BEIR cuts it, indexed and searched by the
 //! engine as a caller would.
 //!
+//! [`languages`] does the same for twelve more.
+//!
 //! The text leg alone, the vector leg alone and both fused, by normalised discounted cumulative gain at 10. The data
 //! lie in `$RANGEFIND_DATA`, or in `../shared/data` beside the repository.
 
 mod data;
+mod languages;
 mod ndcg;
 
 use rangefind::{
@@ -34,8 +37,8 @@ const GOALS: [(&str, f64, &str); 3] = [
 const TEXT: &str = "contents";
 const VECTOR: &str = "embedding";
 
-/// Measures all three rankings. The data are small: [`Effort::Quick`] changes nothing.
-pub fn run(_effort: Effort) -> Vec<Row> {
+/// Measures all three rankings, then the languages.
+pub fn run(effort: Effort) -> Vec<Row> {
     let judged = Judged::load("scifact").unwrap_or_else(|error| panic!("scifact: {error}"));
     let index = block_on(build(&judged));
     let means =
@@ -47,6 +50,7 @@ pub fn run(_effort: Effort) -> Vec<Row> {
             let note = format!("{} queries over {} documents; {published}", judged.queries.len(), judged.docs.len());
             Row::larger_is_better(key, ours, "nDCG@10", "goal", goal).goal(1.0).note(note)
         })
+        .chain(languages::rows(effort))
         .collect()
 }
 
