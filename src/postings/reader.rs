@@ -309,7 +309,7 @@ impl Postings {
             return END;
         }
         if self.skips.entry().last_doc < target {
-            // The last block is a full one, and ends before.
+            // The last block is a full one, and ends before: it need not be there.
             self.loaded = Some(self.skips.block());
             return self.end();
         }
@@ -491,6 +491,11 @@ impl Lookahead {
     /// Whether there is no block behind.
     pub fn is_last(&self) -> bool {
         self.skips.block() >= self.skips.last_block()
+    }
+
+    /// Whether it stands on the tail of less than 128 documents, whose last one is not known.
+    pub fn is_tail(&self) -> bool {
+        self.skips.block() >= self.skips.num_full()
     }
 
     /// Number of the block.

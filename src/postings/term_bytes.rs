@@ -3,7 +3,7 @@
 //! A query that knows from skip data which blocks can still win reads those alone. What was not read is absent, not
 //! empty: a reader that asks for it gets [`DecodeError::NotRead`], which is a fault of the planner and never an answer.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
 
@@ -33,29 +33,54 @@ impl TermBytes {
     }
 }
 
-/// A stretch of bytes of which all or parts are there.
-#[derive(Debug, Clone, Default)]
-pub struct Runs {
+/// A stretch of bytes of which all or parts are there. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Runs(Kept);
+
+#[derive(Debug, Clone)]
+enum Kept {
+    Whole(Bytes),
     /// Where each part starts, ascending, and its bytes. They may overlap.
-    parts: Vec<(u64, Bytes)>,
-    is_whole: bool,
+    Parts(Arc<Vec<(u64, Bytes)>>),
+}
+
+impl Default for Runs {
+    /// Nothing of it.
+    fn default() -> Self {
+        Self(Kept::Parts(Arc::default()))
+    }
 }
 
 impl Runs {
     /// All of it.
     pub fn whole(bytes: Bytes) -> Self {
-        Self { parts: vec![(0, bytes)], is_whole: true }
+        Self(Kept::Whole(bytes))
     }
 
     /// Whether nothing is absent.
     pub fn is_whole(&self) -> bool {
-        self.is_whole
+        matches!(self.0, Kept::Whole(_))
     }
 
-    /// Adds a part that starts at `start`.
+    /// Adds a part that starts at `start`; nothing to what is whole.
     pub fn insert(&mut self, start: u64, bytes: Bytes) {
-        let at = self.parts.partition_point(|(known, _)| *known <= start);
-        self.parts.insert(at, (start, bytes));
+        if let Kept::Parts(parts) = &mut self.0 {
+            let at = parts.partition_point(|(known, _)| *known <= start);
+            Arc::make_mut(parts).insert(at, (start, bytes));
+        }
+    }
+
+    /// The part to look into for what is at `at`, and where it starts. Of parts that overlap the last one to start
+    /// reaches furthest behind, as a planner asks for blocks whole.
+    #[inline]
+    fn part(&self, at: u64) -> Option<(u64, &Bytes)> {
+        match &self.0 {
+            Kept::Whole(bytes) => Some((0, bytes)),
+            Kept::Parts(parts) => {
+                let (start, bytes) = parts[..parts.partition_point(|(start, _)| *start <= at)].last()?;
+                Some((*start, bytes))
+            }
+        }
     }
 
     /// Bytes from `at` to the end of the part that has it; none at the end of the whole.
@@ -64,14 +89,12 @@ impl Runs {
     /// [`DecodeError::NotRead`] if they are absent.
     #[inline]
     pub fn rest(&self, at: u64) -> Result<&[u8], DecodeError> {
-        if self.is_whole {
-            let bytes = self.parts.first().map_or(&[][..], |(_, bytes)| bytes);
-            return Ok(bytes.get(usize::try_from(at).unwrap_or(usize::MAX)..).unwrap_or_default());
+        let rest = self.part(at).and_then(|(start, bytes)| bytes.get(usize::try_from(at - start).ok()?..));
+        match rest {
+            Some(rest) if !rest.is_empty() || self.is_whole() => Ok(rest),
+            None if self.is_whole() => Ok(&[]),
+            _ => Err(DecodeError::NotRead { offset: at }),
         }
-        // Of parts that overlap the last one to start reaches furthest behind `at`, as a planner reads blocks whole.
-        let part = self.parts[..self.parts.partition_point(|(start, _)| *start <= at)].last();
-        let bytes = part.and_then(|(start, bytes)| bytes.get(usize::try_from(at - start).ok()?..));
-        bytes.filter(|bytes| !bytes.is_empty()).ok_or(DecodeError::NotRead { offset: at })
     }
 
     /// The bytes of `range`.
@@ -82,7 +105,7 @@ impl Runs {
     pub fn get(&self, range: Range<usize>) -> Result<&[u8], DecodeError> {
         let (start, needed) = (range.start, range.end.saturating_sub(range.start));
         let rest = if needed == 0 { &[] } else { self.rest(start as u64)? };
-        rest.get(..needed).ok_or(match self.is_whole {
+        rest.get(..needed).ok_or(match self.is_whole() {
             true => DecodeError::Truncated { offset: start, needed, have: rest.len() },
             false => DecodeError::NotRead { offset: start as u64 },
         })
@@ -99,8 +122,7 @@ impl Runs {
             let rest = self.rest(at as u64)?;
             let take = &rest[..rest.len().min(range.end - at)];
             if at == range.start && take.len() == range.len() {
-                let part = self.parts.iter().find(|(_, bytes)| bytes.as_ptr_range().contains(&take.as_ptr()));
-                return Ok(part.map_or_else(|| Bytes::copy_from_slice(take), |(_, bytes)| bytes.slice_ref(take)));
+                return Ok(self.part(at as u64).map_or_else(Bytes::new, |(_, bytes)| bytes.slice_ref(take)));
             }
             if take.is_empty() {
                 return Err(DecodeError::Truncated { offset: at, needed: range.end - at, have: 0 });

@@ -14,6 +14,8 @@
 //! A document without an essential term cannot get there. All comparisons are on the rounded sum: rounding is monotone,
 //! so a bound that does not reach the threshold speaks for every score below it.
 
+use std::ops::Range;
+
 use crate::{
     bitset::BitSet,
     codec::bitpack::BLOCK_LEN,
@@ -53,6 +55,18 @@ impl<'a> Accept<'a> {
         self.live.is_none_or(|set| set.contains(doc)) && self.filter.is_none_or(|set| set.contains(doc))
     }
 
+    /// The first document at or above `doc` that counts; [`END`] if there is none.
+    pub fn next(&self, mut doc: u32) -> u32 {
+        let at = |set: Option<&BitSet>, doc| set.map_or(Some(doc), |set| set.next_set(doc));
+        loop {
+            let Some(first) = at(self.live, doc).and_then(|doc| at(self.filter, doc)) else { return END };
+            if self.has(first) {
+                return first;
+            }
+            doc = first;
+        }
+    }
+
     /// How many of `set` count.
     pub fn count(&self, mut set: BitSet) -> u32 {
         for other in [self.live, self.filter].into_iter().flatten() {
@@ -82,12 +96,12 @@ impl Ranking<'_> {
     }
 }
 
-/// Every document of a scorer.
-pub(super) fn each(scorer: &mut dyn Scorer, ranking: &mut Ranking<'_>) -> Result<()> {
+/// Every document of a scorer in a window; up to [`END`] where all are.
+pub(super) fn each(scorer: &mut dyn Scorer, window: &Range<u32>, ranking: &mut Ranking<'_>) -> Result<()> {
     let mut threshold = ranking.top.threshold();
     let mut seen = 0u32;
-    let mut doc = scorer.next();
-    while doc != END {
+    let mut doc = if window.start == 0 { scorer.next() } else { scorer.advance(window.start) };
+    while doc < window.end {
         if ranking.accept.has(doc) {
             let score = scorer.score();
             ranking.offer(doc, score, &mut threshold);
@@ -116,17 +130,17 @@ pub(super) fn count(scorer: &mut dyn Scorer, accept: &Accept<'_>, cancel: &Cance
     Ok(found)
 }
 
-/// Documents with any of the terms. With `groups`, the scores of each group become one before they add up.
+/// Documents of a window with any of the terms, which give none behind it. With `groups`, the scores of each group become one before they add up.
 pub(super) fn union(
     terms: &mut [TermScorer],
     groups: Option<Groups>,
-    max_doc: u32,
+    window: &Range<u32>,
     ranking: &mut Ranking<'_>,
 ) -> Result<()> {
     match terms {
         [] => Ok(()),
-        [term] => single(term, ranking),
-        terms => Union::new(terms, groups).run(max_doc, ranking),
+        [term] => single(term, window.start, ranking),
+        terms => Union::new(terms, groups, window.start).run(window, ranking),
     }
 }
 
@@ -173,11 +187,11 @@ impl Groups {
 }
 
 /// One term: blocks that cannot get there are not decoded.
-fn single(term: &mut TermScorer, ranking: &mut Ranking<'_>) -> Result<()> {
+fn single(term: &mut TermScorer, from: u32, ranking: &mut Ranking<'_>) -> Result<()> {
     let (mut docs, mut scores) = ([0; BLOCK_LEN], [0.0; BLOCK_LEN]);
     let mut threshold = ranking.top.threshold();
     term.max_score();
-    let mut doc = if term.doc() == END { term.next() } else { term.doc() };
+    let mut doc = term.advance(from);
     let mut blocks = 0u32;
     while doc != END {
         if threshold > f32::NEG_INFINITY {
@@ -219,10 +233,10 @@ struct Union<'t> {
 }
 
 impl<'t> Union<'t> {
-    fn new(terms: &'t mut [TermScorer], groups: Option<Groups>) -> Self {
+    fn new(terms: &'t mut [TermScorer], groups: Option<Groups>, from: u32) -> Self {
         let max_scores = terms.iter_mut().map(TermScorer::max_score).collect();
-        for term in terms.iter_mut().filter(|term| term.doc() == END) {
-            term.next();
+        for term in terms.iter_mut() {
+            term.advance(from);
         }
         let len = terms.len();
         Self {
@@ -268,15 +282,15 @@ impl<'t> Union<'t> {
             .map_or(END, |doc| doc.max(from))
     }
 
-    fn run(mut self, max_doc: u32, ranking: &mut Ranking<'_>) -> Result<()> {
+    fn run(mut self, window: &Range<u32>, ranking: &mut Ranking<'_>) -> Result<()> {
         let mut threshold = ranking.top.threshold();
-        let mut from = 0;
+        let mut from = window.start;
         loop {
             let start = self.next_start(from, threshold);
-            if start >= max_doc {
+            if start >= window.end {
                 return Ok(());
             }
-            let end = start.saturating_add(WINDOW).min(max_doc);
+            let end = start.saturating_add(WINDOW).min(window.end);
             for (term, bound) in self.terms.iter_mut().zip(&mut self.bounds) {
                 *bound = if term.doc() >= end { 0.0 } else { term.window_bound(start, end) };
             }
@@ -432,9 +446,9 @@ impl Union<'_> {
     }
 }
 
-/// Documents with all terms. Blocks of the rarest term that cannot get there even with the best of the others are not
+/// Documents of a window with all terms, which give none behind it. Blocks of the rarest term that cannot get there even with the best of the others are not
 /// decoded; a document is given up as soon as it cannot.
-pub(super) fn conjunction(terms: &mut [TermScorer], ranking: &mut Ranking<'_>) -> Result<()> {
+pub(super) fn conjunction(terms: &mut [TermScorer], from: u32, ranking: &mut Ranking<'_>) -> Result<()> {
     terms.sort_by_key(|term| term.cost());
     let Some((lead, others)) = terms.split_first_mut() else { return Ok(()) };
     lead.max_score();
@@ -446,7 +460,7 @@ pub(super) fn conjunction(terms: &mut [TermScorer], ranking: &mut Ranking<'_>) -
     }
     rest.push(0.0);
     let mut threshold = ranking.top.threshold();
-    let mut doc = if lead.doc() == END { lead.next() } else { lead.doc() };
+    let mut doc = lead.advance(from);
     let mut steps = 0u32;
     let mut block_end = 0;
     'lead: while doc != END {

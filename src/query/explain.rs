@@ -1,7 +1,7 @@
 //! How a score came about.
 
 use crate::{
-    error::Result,
+    error::{Error, Result},
     ids::{DocOrd, FieldOrd},
     postings::norms,
     query::{
@@ -41,9 +41,15 @@ impl Plan {
         filter: &SegmentFilter,
         names: &dyn Fn(FieldOrd) -> String,
     ) -> Result<Option<Explanation>> {
-        let Some(run) = self.run(segment, filter)? else { return Ok(None) };
+        let Some(mut run) = self.run(segment, filter)? else { return Ok(None) };
         if !Accept::new(filter).has(doc.0) {
             return Ok(None);
+        }
+        if let Some(partial) = &self.data[segment].partial {
+            if !partial.has(doc.0) {
+                return Err(Error::invalid(format!("document {} was not read by a plan for the best", doc.0)));
+            }
+            run = run.within(doc.0..doc.0 + 1);
         }
         let explainer = Explainer { run, names };
         let found = explainer.explain(&self.root, doc.0);

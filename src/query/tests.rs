@@ -20,17 +20,17 @@ use crate::{
     terms::{FieldOptions, FuzzyPattern, TermIndex, TermMatcher, TermPattern},
 };
 
-const TITLE: FieldOrd = FieldOrd(1);
-const BODY: FieldOrd = FieldOrd(2);
+pub(super) const TITLE: FieldOrd = FieldOrd(1);
+pub(super) const BODY: FieldOrd = FieldOrd(2);
 const TAG: FieldOrd = FieldOrd(3);
 const FIELDS: [FieldOrd; 3] = [TITLE, BODY, TAG];
 
 /// Words per field.
 type Doc = BTreeMap<FieldOrd, Vec<String>>;
 
-struct Corpus {
+pub(super) struct Corpus {
     segments: Vec<Vec<Doc>>,
-    texts: Vec<Arc<SegmentText>>,
+    pub(super) texts: Vec<Arc<SegmentText>>,
     /// Streams per segment and field, for plans that have to ask.
     streams: Vec<BTreeMap<FieldOrd, [Bytes; 3]>>,
 }
@@ -41,7 +41,7 @@ fn word(random: &mut fastrand::Rng) -> String {
     format!("w{}", random.u32(0..top))
 }
 
-fn corpus(random: &mut fastrand::Rng, sizes: &[usize], max_len: usize) -> Corpus {
+pub(super) fn corpus(random: &mut fastrand::Rng, sizes: &[usize], max_len: usize) -> Corpus {
     let mut corpus = Corpus { segments: Vec::new(), texts: Vec::new(), streams: Vec::new() };
     let analyzer = Analyzer::find("standard").unwrap();
     for &size in sizes {
@@ -88,21 +88,25 @@ impl Corpus {
         let mut plan = Plan::new(query, self.texts.clone()).unwrap();
         let mut waves = 0;
         while !plan.is_ready() {
-            let bytes = plan.wanted().iter().map(|want| {
-                let stream = match want.stream {
-                    TextStream::Terms => 0,
-                    TextStream::Postings => 1,
-                    TextStream::Norms => 2,
-                };
-                assert!(!want.range.is_empty());
-                let range = want.range.start as usize..want.range.end as usize;
-                self.streams[want.segment][&want.field][stream].slice(range)
-            });
-            let bytes = bytes.collect();
-            plan.feed(bytes).unwrap();
+            plan.feed(self.read(&plan)).unwrap();
             waves += 1;
         }
         (plan, waves)
+    }
+
+    /// What a plan wants.
+    pub(super) fn read(&self, plan: &Plan) -> Vec<Bytes> {
+        let bytes = plan.wanted().iter().map(|want| {
+            let stream = match want.stream {
+                TextStream::Terms => 0,
+                TextStream::Postings => 1,
+                TextStream::Norms => 2,
+            };
+            assert!(!want.range.is_empty());
+            let range = want.range.start as usize..want.range.end as usize;
+            self.streams[want.segment][&want.field][stream].slice(range)
+        });
+        bytes.collect()
     }
 
     /// The same with everything resident.
@@ -260,7 +264,7 @@ impl Slow<'_> {
     }
 }
 
-fn random_term(random: &mut fastrand::Rng) -> Query {
+pub(super) fn random_term(random: &mut fastrand::Rng) -> Query {
     let field = if random.u8(0..6) == 0 { TAG } else { [TITLE, BODY][random.usize(0..2)] };
     let term = if random.u8(0..10) == 0 { "missing".to_owned() } else { word(random) };
     Query::Term { field, term: term.into_bytes() }
@@ -287,7 +291,7 @@ fn random_pattern(random: &mut fastrand::Rng) -> TermPattern {
     }
 }
 
-fn random_query(random: &mut fastrand::Rng, depth: usize) -> Query {
+pub(super) fn random_query(random: &mut fastrand::Rng, depth: usize) -> Query {
     let kind = if depth == 0 { random.u8(0..5) } else { random.u8(0..16) };
     let list = |max: usize, random: &mut fastrand::Rng| -> Vec<Query> {
         (0..random.usize(0..=max)).map(|_| random_query(random, depth.saturating_sub(1))).collect()
@@ -326,7 +330,7 @@ fn random_query(random: &mut fastrand::Rng, depth: usize) -> Query {
     }
 }
 
-fn filters(random: &mut fastrand::Rng, corpus: &Corpus) -> (Vec<SegmentFilter>, Vec<Vec<Arc<BitSet>>>) {
+pub(super) fn filters(random: &mut fastrand::Rng, corpus: &Corpus) -> (Vec<SegmentFilter>, Vec<Vec<Arc<BitSet>>>) {
     let some = |random: &mut fastrand::Rng, len: usize, share: u32| {
         let mut set = BitSet::new(len as u32);
         (0..len as u32).filter(|_| random.u32(0..100) < share).for_each(|doc| {

@@ -6,7 +6,7 @@ use crate::{
     ids::DocOrd,
     platform::Cancel,
     query::{
-        Plan, ScoredDoc, SegmentFilter,
+        Plan, ScoredDoc, SegmentFilter, Total,
         bind::Node,
         collect::{self, Accept, Ranking},
     },
@@ -14,6 +14,9 @@ use crate::{
 };
 
 use super::{run::SegmentRun, shapes::Bulk};
+
+/// Windows of fewer documents are scored one by one: a collector of its own costs more to set up.
+const SHORT_WINDOW: usize = 1024;
 
 impl Plan {
     /// The `k` best documents: score descending, then segment and document ascending. Skips what cannot get there.
@@ -34,35 +37,63 @@ impl Plan {
     }
 
     fn rank(&self, k: usize, filters: &[SegmentFilter], cancel: &Cancel, all: bool) -> Result<Vec<ScoredDoc>> {
+        self.check_ready()?;
+        if self.purpose.depth().is_some_and(|depth| depth < k) {
+            return Err(Error::invalid(format!("the {k} best of a plan for {:?}", self.purpose)));
+        }
+        self.rank_windows(k, filters, cancel, all)
+    }
+
+    /// The best of what was read so far.
+    pub(in crate::query) fn rank_read(
+        &self,
+        k: usize,
+        filters: &[SegmentFilter],
+        cancel: &Cancel,
+    ) -> Result<Vec<ScoredDoc>> {
+        self.rank_windows(k, filters, cancel, false)
+    }
+
+    fn rank_windows(&self, k: usize, filters: &[SegmentFilter], cancel: &Cancel, all: bool) -> Result<Vec<ScoredDoc>> {
         let mut top = TopK::new(k);
         for run in self.runs(filters)? {
             if k == 0 {
                 break;
             }
-            let mut ranking =
-                Ranking { top: &mut top, segment: run.segment as u32, accept: Accept::new(run.filter), cancel };
-            let max_doc = self.segments[run.segment].max_doc;
-            let scored = if all { None } else { run.bulk() };
-            match scored {
-                Some(Bulk::Union(mut terms, groups)) => collect::union(&mut terms, groups, max_doc, &mut ranking)?,
-                Some(Bulk::Conjunction(mut terms)) => collect::conjunction(&mut terms, &mut ranking)?,
-                None => {
-                    if let Some(mut scorer) = run.build(&self.root, true) {
-                        collect::each(scorer.as_mut(), &mut ranking)?;
+            match &self.data[run.segment].partial {
+                None => self.rank_run(&run, &mut top, cancel, all)?,
+                Some(partial) => {
+                    for window in &partial.windows {
+                        cancel.check()?;
+                        let run = SegmentRun::new(self, run.segment, run.filter).within(window.clone());
+                        self.rank_run(&run, &mut top, cancel, all || window.len() < SHORT_WINDOW)?;
                     }
                 }
             }
-            run.check()?;
         }
         let hits = top.into_sorted_vec().into_iter();
         Ok(hits.map(|hit| ScoredDoc { score: hit.score, segment: hit.ord.0, doc: DocOrd(hit.ord.1) }).collect())
+    }
+
+    fn rank_run(&self, run: &SegmentRun<'_>, top: &mut TopK<(u32, u32)>, cancel: &Cancel, all: bool) -> Result<()> {
+        let mut ranking = Ranking { top, segment: run.segment as u32, accept: Accept::new(run.filter), cancel };
+        let scored = if all { None } else { run.bulk() };
+        match scored {
+            Some(Bulk::Union(mut terms, groups)) => collect::union(&mut terms, groups, &run.window, &mut ranking)?,
+            Some(Bulk::Conjunction(mut terms)) => collect::conjunction(&mut terms, run.window.start, &mut ranking)?,
+            None => {
+                if let Some(mut scorer) = run.build(&self.root, true) {
+                    collect::each(scorer.as_mut(), &run.window, &mut ranking)?;
+                }
+            }
+        }
+        run.check()
     }
 
     fn runs<'a>(&'a self, filters: &'a [SegmentFilter]) -> Result<impl Iterator<Item = SegmentRun<'a>>> {
         if filters.len() != self.segments.len() {
             return Err(Error::invalid(format!("{} filters for {} segments", filters.len(), self.segments.len())));
         }
-        self.check_ready()?;
         filters.iter().try_for_each(|filter| self.check_filter(filter))?;
         let matching = filters.iter().enumerate().filter(|(segment, _)| self.data[*segment].can_match);
         Ok(matching.map(|(segment, filter)| SegmentRun::new(self, segment, filter)))
@@ -97,6 +128,7 @@ impl Plan {
     /// # Errors
     /// As [`Self::top_k`].
     pub fn count(&self, filters: &[SegmentFilter], cancel: &Cancel) -> Result<u64> {
+        self.check_ready()?;
         let mut total = 0;
         for run in self.runs(filters)? {
             cancel.check()?;
@@ -107,6 +139,7 @@ impl Plan {
                 total += count;
                 continue;
             }
+            self.check_lists(run.segment)?;
             if matches!(self.root, Node::All(_)) {
                 total += u64::from(accept.count(BitSet::full(self.segments[run.segment].max_doc)));
             } else if let Some(leaves) = self.root.any_leaves() {
@@ -119,6 +152,34 @@ impl Plan {
         Ok(total)
     }
 
+    /// How many documents match: exactly where postings or statistics say so without another read, else at least.
+    ///
+    /// # Errors
+    /// As [`Self::top_k`].
+    pub fn total(&self, filters: &[SegmentFilter], cancel: &Cancel) -> Result<Total> {
+        self.check_ready()?;
+        let has_lists = |run: &SegmentRun<'_>| {
+            let is_known = Accept::new(run.filter).all() && run.known_count().is_some();
+            is_known || self.check_lists(run.segment).is_ok()
+        };
+        if self.runs(filters)?.all(|run| has_lists(&run)) {
+            return Ok(Total { count: self.count(filters, cancel)?, is_exact: true });
+        }
+        let at_least = self.runs(filters)?.map(|run| run.count_at_least()).sum();
+        Ok(Total { count: at_least, is_exact: false })
+    }
+
+    /// # Errors
+    /// If not all postings of the segment were read.
+    fn check_lists(&self, segment: usize) -> Result<()> {
+        match &self.data[segment].partial {
+            Some(partial) if !partial.has_lists => {
+                Err(Error::invalid(format!("a plan for {:?} has no other documents", self.purpose)))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The matching documents of a segment.
     ///
     /// # Errors
@@ -127,6 +188,7 @@ impl Plan {
         let Some(run) = self.run(segment, filter)? else {
             return Ok(BitSet::new(self.segments[segment].max_doc));
         };
+        self.check_lists(segment)?;
         let mut set = match self.root.any_leaves() {
             Some(leaves) => run.union_set(&leaves),
             None => run.set(&self.root),
@@ -146,6 +208,10 @@ impl Plan {
     /// If postings are damaged.
     pub fn scores(&self, segment: usize, docs: &[DocOrd], filter: &SegmentFilter) -> Result<Vec<Option<f32>>> {
         let run = self.run(segment, filter)?;
+        let is_partial = self.data.get(segment).is_some_and(|data| data.partial.is_some());
+        if is_partial || self.purpose.depth() == Some(0) {
+            return Err(Error::invalid(format!("a plan for {:?} scores no other documents", self.purpose)));
+        }
         let Some((run, mut scorer)) = run.and_then(|run| run.build(&self.root, true).map(|scorer| (run, scorer)))
         else {
             return Ok(vec![None; docs.len()]);

@@ -1,14 +1,17 @@
 //! The terms of one segment, opened.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use crate::{
     bitset::BitSet,
     error::{Error, Result},
+    ids::FieldOrd,
     postings::{Damage, END, Postings, TermBytes},
     query::{
         ColumnInput, PatternScoring, Plan, SegmentFilter,
         bind::Node,
+        collect::Accept,
+        plan::Partial,
         scorer::{
             BoxScorer,
             column::{ColumnDamage, ColumnScorer},
@@ -24,13 +27,22 @@ pub(in crate::query) struct SegmentRun<'a> {
     pub plan: &'a Plan,
     pub segment: usize,
     pub filter: &'a SegmentFilter,
+    /// Documents that are looked at; up to [`END`] where all are.
+    pub window: Range<u32>,
     pub damage: Damage,
     pub column_damage: ColumnDamage,
 }
 
 impl<'a> SegmentRun<'a> {
+    /// Looks at all documents.
     pub(super) fn new(plan: &'a Plan, segment: usize, filter: &'a SegmentFilter) -> Self {
-        Self { plan, segment, filter, damage: Damage::default(), column_damage: ColumnDamage::default() }
+        let (damage, column_damage) = (Damage::default(), ColumnDamage::default());
+        Self { plan, segment, filter, window: 0..END, damage, column_damage }
+    }
+
+    /// Looks at the documents of `window` alone.
+    pub(in crate::query) fn within(self, window: Range<u32>) -> Self {
+        Self { window, ..self }
     }
 }
 
@@ -38,7 +50,7 @@ impl SegmentRun<'_> {
     /// # Errors
     /// What was damaged.
     pub(in crate::query) fn check(&self) -> Result<()> {
-        let at = |error| Error::corrupt(format!("postings of segment {}", self.segment), error);
+        let at = |error| Error::from(error).at(format!("postings of segment {}", self.segment));
         self.damage.check().map_err(at)?;
         let at = |error| Error::from(error).at(format!("segment {}", self.segment));
         self.column_damage.check().map_err(at)
@@ -59,37 +71,76 @@ impl SegmentRun<'_> {
         }
     }
 
+    /// Matching documents that statistics speak for.
+    pub(super) fn count_at_least(&self) -> u64 {
+        let accepted = u64::from(Accept::new(self.filter).count(BitSet::full(self.max_doc())));
+        let rejected = u64::from(self.max_doc()) - accepted;
+        self.doc_freq_at_least(&self.plan.root).saturating_sub(rejected)
+    }
+
+    fn doc_freq_at_least(&self, node: &Node) -> u64 {
+        let most = |nodes: &[Node]| nodes.iter().map(|node| self.doc_freq_at_least(node)).max().unwrap_or(0);
+        match node {
+            Node::All(_) => u64::from(self.max_doc()),
+            Node::Term { leaf, .. } => {
+                self.plan.data[self.segment].terms[*leaf].info.map_or(0, |info| u64::from(info.doc_freq))
+            }
+            Node::DisMax { nodes, .. } => most(nodes),
+            Node::Constant { node, .. } => self.doc_freq_at_least(node),
+            Node::Boolean { must, should, must_not, filter, min_should: 0..=1 }
+                if must.is_empty() && must_not.is_empty() && filter.is_empty() =>
+            {
+                most(should)
+            }
+            _ => 0,
+        }
+    }
+
     pub(in crate::query) fn postings(&self, leaf: usize, positions: bool) -> Option<Postings> {
         let field = self.plan.terms[leaf].field;
         let term = &self.plan.data[self.segment].terms[leaf];
         let options = self.plan.segments[self.segment].fields.get(&field)?.index.options();
-        let positions = if positions { term.positions.clone() } else { None };
-        let info = term.info.as_ref()?;
-        let bytes = TermBytes::whole(info, term.docs.clone(), positions);
-        Some(Postings::open(options, self.max_doc(), info, bytes, &self.damage))
+        let mut bytes = term.bytes.clone();
+        if !positions {
+            bytes.positions = None;
+        }
+        let mut postings = Postings::open(options, self.max_doc(), term.info.as_ref()?, bytes, &self.damage);
+        postings.set_end(self.window.end);
+        Some(postings)
     }
 
     pub(in crate::query) fn norms(&self, leaf: usize) -> Norms {
         let data = &self.plan.data[self.segment];
         let own = data.terms[leaf].norms.clone();
-        own.or_else(|| data.norms.get(&self.plan.terms[leaf].field).cloned()).unwrap_or_default()
+        let field = self.plan.terms[leaf].field;
+        let norms = own.or_else(|| data.norms.get(&field).cloned());
+        norms.or_else(|| self.part_of_norms(data.partial.as_ref()?, field)).unwrap_or_default()
     }
 
-    fn weight(&self, leaf: usize, boost: f32) -> TermWeight {
-        let weight = &self.plan.term_weights[leaf];
-        TermWeight { weight: weight.weight * boost, lengths: weight.lengths.clone() }
+    /// The norms of the window; `None` where nothing is scored, and so nothing was read.
+    fn part_of_norms(&self, partial: &Partial, field: FieldOrd) -> Option<Norms> {
+        let Range { start, end } = self.window;
+        if end == END {
+            return None;
+        }
+        match partial.norms.get(&field)?.gather(start as usize..end as usize) {
+            Ok(bytes) => Some(Norms { first_doc: start, bytes }),
+            Err(error) => {
+                self.damage.note(error);
+                None
+            }
+        }
     }
 
     pub(in crate::query) fn term(&self, leaf: usize, boost: f32) -> Option<TermScorer> {
-        Some(TermScorer::new(self.postings(leaf, false)?, self.weight(leaf, boost), self.norms(leaf)))
+        Some(TermScorer::new(self.postings(leaf, false)?, self.plan.term_weight(leaf, boost), self.norms(leaf)))
     }
 
     pub(in crate::query) fn phrase(&self, leaves: &[(u32, usize)], slop: u32, boost: f32) -> Option<PhraseScorer> {
         let terms: Option<Vec<_>> =
             leaves.iter().map(|&(place, leaf)| Some((self.postings(leaf, true)?, place, leaf))).collect();
         let (terms, first) = (terms?, leaves.first()?.1);
-        let idfs = leaves.iter().map(|&(_, leaf)| f64::from(self.plan.term_weights[leaf].weight)).sum::<f64>();
-        let weight = TermWeight { weight: idfs as f32 * boost, lengths: self.plan.term_weights[first].lengths.clone() };
+        let weight = self.plan.phrase_weight(leaves, boost);
         // Norms of a singleton cover one document: with it, a phrase matches nothing else.
         Some(PhraseScorer::new(terms, slop, weight, self.norms(first)))
     }

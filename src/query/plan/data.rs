@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::{
     bitset::BitSet,
     ids::{DocOrd, FieldOrd},
-    postings::TextStream,
+    postings::{Runs, TermBytes, TextStream},
     query::{
         ColumnInput,
         bm25::LengthTable,
@@ -81,8 +81,7 @@ pub struct ScoredDoc {
 #[derive(Debug, Clone, Default)]
 pub(in crate::query) struct SegmentTerm {
     pub info: Option<TermInfo>,
-    pub docs: Bytes,
-    pub positions: Option<Bytes>,
+    pub bytes: TermBytes,
     /// The norm of a term of one document, where the rest of the field's norms is not needed.
     pub norms: Option<Norms>,
 }
@@ -103,6 +102,40 @@ pub(in crate::query) struct SegmentData {
     pub terms: Vec<SegmentTerm>,
     pub patterns: Vec<Vec<PatternTerm>>,
     pub norms: BTreeMap<FieldOrd, Norms>,
+    /// Set where documents that cannot win are not read.
+    pub partial: Option<Partial>,
+}
+
+/// What is there of a segment that is read in part.
+#[derive(Debug, Clone, Default)]
+pub(in crate::query) struct Partial {
+    /// Documents whose postings and norms are there: ascending, apart from each other.
+    pub windows: Vec<Range<u32>>,
+    /// Norms by field, as far as they were read.
+    pub norms: BTreeMap<FieldOrd, Runs>,
+    /// Whether all postings are there, if not all norms.
+    pub has_lists: bool,
+}
+
+impl Partial {
+    /// Adds windows that are disjoint from those there.
+    pub fn add(&mut self, windows: impl Iterator<Item = Range<u32>>) {
+        self.windows.extend(windows);
+        self.windows.sort_unstable_by_key(|window| window.start);
+        self.windows.dedup_by(|later, kept| {
+            let touches = later.start <= kept.end;
+            if touches {
+                kept.end = kept.end.max(later.end);
+            }
+            touches
+        });
+    }
+
+    /// Whether a document is in a window.
+    pub fn has(&self, doc: u32) -> bool {
+        let behind = self.windows.partition_point(|window| window.end <= doc);
+        self.windows.get(behind).is_some_and(|window| window.contains(&doc))
+    }
 }
 
 /// Index-wide facts of one field.

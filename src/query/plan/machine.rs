@@ -17,7 +17,11 @@ use crate::{
     terms::TermMatcher,
 };
 
-use super::data::{FieldStats, PatternWeight, SegmentData, SegmentTerm, SegmentText, Want};
+use super::{
+    data::{FieldStats, PatternWeight, SegmentData, SegmentTerm, SegmentText, Want},
+    purpose::{PlanOptions, Purpose},
+    select::Selection,
+};
 
 /// What requested bytes are for.
 #[derive(Debug, Clone)]
@@ -26,6 +30,10 @@ pub(in crate::query) enum Slot {
     PatternBlocks { leaf: usize },
     Docs { leaf: usize },
     Positions { leaf: usize },
+    Skips { leaf: usize },
+    DocsPart { leaf: usize, start: u64 },
+    PositionsPart { leaf: usize, start: u64 },
+    NormsPart { start: u64 },
     PatternDocs { leaf: usize, start: u64, terms: Range<usize> },
     Norms { first_doc: u32 },
     TermNorm { leaf: usize, first_doc: u32 },
@@ -35,6 +43,8 @@ pub(in crate::query) enum Slot {
 pub(super) enum State {
     Terms,
     Postings,
+    /// Parts of lists: what next is for [`Plan::choose`] to say.
+    Parts,
     Ready,
 }
 
@@ -52,6 +62,9 @@ pub struct Plan {
     pub(in crate::query) term_doc_freqs: Vec<u64>,
     pub(in crate::query) pattern_weights: Vec<PatternWeight>,
     pub(in crate::query) params: Bm25Params,
+    pub(in crate::query) purpose: Purpose,
+    pub(super) whole_bytes: u64,
+    pub(super) selection: Selection,
     /// One per pattern.
     pub(in crate::query) matchers: Vec<TermMatcher>,
     /// Bytes of dictionaries that patterns may still read.
@@ -68,7 +81,7 @@ impl Plan {
     /// # Errors
     /// `corrupt` if something resident is damaged.
     pub fn new(query: &Query, segments: Vec<Arc<SegmentText>>) -> Result<Self> {
-        Self::with_params(query, segments, Bm25Params::default())
+        Self::with_options(query, segments, PlanOptions::default())
     }
 
     /// Plans `query` over `segments`.
@@ -76,6 +89,14 @@ impl Plan {
     /// # Errors
     /// `corrupt` if something resident is damaged.
     pub fn with_params(query: &Query, segments: Vec<Arc<SegmentText>>, params: Bm25Params) -> Result<Self> {
+        Self::with_options(query, segments, PlanOptions { params, ..PlanOptions::default() })
+    }
+
+    /// Plans `query` over `segments`, for what will be asked.
+    ///
+    /// # Errors
+    /// `corrupt` if something resident is damaged.
+    pub fn with_options(query: &Query, segments: Vec<Arc<SegmentText>>, options: PlanOptions) -> Result<Self> {
         let mut binder = Binder::default();
         let root = binder.bind(query, 1.0, true);
         let Binder { terms, patterns, columns } = binder;
@@ -87,6 +108,7 @@ impl Plan {
                 terms: vec![SegmentTerm::default(); terms.len()],
                 patterns: vec![Vec::new(); patterns.len()],
                 norms: BTreeMap::new(),
+                partial: None,
             })
             .collect();
         let mut plan = Self {
@@ -100,7 +122,10 @@ impl Plan {
             term_weights: Vec::new(),
             term_doc_freqs: Vec::new(),
             pattern_weights: Vec::new(),
-            params,
+            params: options.params,
+            purpose: options.purpose,
+            whole_bytes: options.whole_bytes,
+            selection: Selection::default(),
             matchers,
             pattern_bytes_left: expand::MAX_QUERY_PATTERN_BYTES,
             state: State::Terms,
@@ -123,7 +148,8 @@ impl Plan {
         &self.columns
     }
 
-    /// Whether nothing more is wanted.
+    /// Whether nothing more is wanted. Of a plan for [`Purpose::Top`] that wants nothing and is not ready,
+    /// [`Self::choose`] says what next.
     pub fn is_ready(&self) -> bool {
         self.state == State::Ready
     }
@@ -145,6 +171,9 @@ impl Plan {
             if bytes.len() as u64 != want.range.end - want.range.start {
                 return Err(Error::invalid(format!("{} bytes for {:?}", bytes.len(), want.range)));
             }
+        }
+        if self.state == State::Parts && self.wants.is_empty() {
+            return Err(Error::invalid("nothing is wanted: `choose` comes first"));
         }
         let wants = std::mem::take(&mut self.wants);
         for (segment, want, slot) in std::mem::take(&mut self.pending) {
@@ -168,10 +197,11 @@ impl Plan {
                     self.request_postings()?;
                 }
                 State::Postings => {
-                    self.state = State::Ready;
+                    let is_partial = self.data.iter().any(|data| data.partial.is_some());
+                    self.state = if is_partial { State::Parts } else { State::Ready };
                     return Ok(());
                 }
-                State::Ready => return Ok(()),
+                State::Parts | State::Ready => return Ok(()),
             }
         }
         Ok(())
@@ -207,7 +237,9 @@ impl Plan {
             return self.deliver(segment, field, slot, bytes);
         }
         let want = Want { segment, field, stream, range };
-        let ix = self.wants.iter().position(|known| *known == want).unwrap_or_else(|| {
+        // Several terms may be in one block of the dictionary; everything else is asked for once.
+        let known = if self.state == State::Terms { self.wants.iter().position(|known| *known == want) } else { None };
+        let ix = known.unwrap_or_else(|| {
             self.wants.push(want);
             self.wants.len() - 1
         });

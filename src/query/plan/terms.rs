@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::{
     error::{Error, Result},
     ids::FieldOrd,
-    postings::TextStream,
+    postings::{Runs, TermBytes, TextStream},
     query::{
         bm25,
         scorer::term::{Norms, TermWeight},
@@ -40,8 +40,21 @@ impl Plan {
                 data.terms[leaf].info = find(options, &bytes, &self.terms[leaf].term).map_err(at)?;
             }
             Slot::PatternBlocks { leaf } => self.collect_pattern_terms(segment, leaf, bytes).map_err(at)?,
-            Slot::Docs { leaf } => data.terms[leaf].docs = bytes,
-            Slot::Positions { leaf } => data.terms[leaf].positions = Some(bytes),
+            Slot::Docs { leaf } => {
+                let term = &mut data.terms[leaf];
+                let positions = term.bytes.positions.take();
+                let info = term.info.unwrap_or_default();
+                term.bytes = TermBytes { positions, ..TermBytes::whole(&info, bytes, None) };
+            }
+            Slot::Positions { leaf } => data.terms[leaf].bytes.positions = Some(Runs::whole(bytes)),
+            Slot::Skips { leaf } => data.terms[leaf].bytes.skips = bytes,
+            Slot::DocsPart { leaf, start } => data.terms[leaf].bytes.docs.insert(start, bytes),
+            Slot::PositionsPart { leaf, start } => {
+                data.terms[leaf].bytes.positions.get_or_insert_default().insert(start, bytes);
+            }
+            Slot::NormsPart { start } => {
+                data.partial.get_or_insert_default().norms.entry(field).or_default().insert(start, bytes);
+            }
             Slot::PatternDocs { leaf, start, terms } => {
                 for term in &mut data.patterns[leaf][terms] {
                     let range = term.info.docs_range();
@@ -55,6 +68,19 @@ impl Plan {
             Slot::TermNorm { leaf, first_doc } => data.terms[leaf].norms = Some(Norms { first_doc, bytes }),
         }
         Ok(())
+    }
+
+    /// The weight of a term in a place with a boost.
+    pub(in crate::query) fn term_weight(&self, leaf: usize, boost: f32) -> TermWeight {
+        let weight = &self.term_weights[leaf];
+        TermWeight { weight: weight.weight * boost, lengths: weight.lengths.clone() }
+    }
+
+    /// The weight of a phrase: that of its terms together.
+    pub(in crate::query) fn phrase_weight(&self, leaves: &[(u32, usize)], boost: f32) -> TermWeight {
+        let idfs = leaves.iter().map(|&(_, leaf)| f64::from(self.term_weights[leaf].weight)).sum::<f64>();
+        let first = leaves.first().map_or(0, |&(_, leaf)| leaf);
+        TermWeight { weight: idfs as f32 * boost, lengths: self.term_weights[first].lengths.clone() }
     }
 
     /// Computes index-wide statistics and weights, now that all terms are known.
