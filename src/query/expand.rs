@@ -10,6 +10,7 @@ use bytes::Bytes;
 use crate::{
     codec::DecodeError,
     error::{Error, Result},
+    ids::FieldOrd,
     postings::TextStream,
     query::{
         Plan,
@@ -144,9 +145,7 @@ impl Plan {
                 postings += u64::from(term.info.doc_freq);
             }
             let doc_freq = doc_freqs.into_values().max().unwrap_or(0);
-            let stats = &self.fields[&self.patterns[leaf].field];
-            let weight =
-                TermWeight { weight: bm25::idf(doc_freq, stats.totals.doc_count), lengths: stats.lengths.clone() };
+            let weight = self.weight_of(self.patterns[leaf].field, doc_freq);
             let flat =
                 (postings > MAX_BLENDED_POSTINGS).then(|| bm25::score(weight.weight, 1.0 / self.params.k1.max(1e-6)));
             self.pattern_weights.push(PatternWeight { weight, doc_freq, flat });
@@ -156,9 +155,15 @@ impl Plan {
         }
     }
 
+    fn weight_of(&self, field: FieldOrd, doc_freq: u64) -> TermWeight {
+        let stats = &self.fields[&field];
+        TermWeight { weight: bm25::idf(doc_freq, stats.totals.doc_count), lengths: stats.lengths.clone() }
+    }
+
     /// Makes terms of the best of a fuzzy pattern, with what each counts. As in Lucene (top terms with blended
     /// frequencies) one that is an edit away counts for less, the less the shorter it is, and none for more because
-    /// it is rare: all are weighed by the document frequency of the most frequent of them.
+    /// it is rare: they are weighed by the document frequency of the most frequent of them. Unlike there the term itself
+    /// keeps its own weight, so that what was written as asked is not held to be as common as what looks like it.
     fn expand(&mut self, leaf: usize, fuzzy: &FuzzyPattern, room: usize) -> Vec<(usize, f32)> {
         let mut found = BTreeMap::<Vec<u8>, (u8, u64, Vec<(usize, TermInfo)>)>::new();
         for (segment, data) in self.data.iter_mut().enumerate() {
@@ -186,14 +191,16 @@ impl Plan {
         }
         let doc_freq = ranked.iter().map(|term| term.1).max().unwrap_or(0);
         let PatternLeaf { field, scored, .. } = self.patterns[leaf];
-        let stats = &self.fields[&field];
-        let weight = TermWeight { weight: bm25::idf(doc_freq, stats.totals.doc_count), lengths: stats.lengths.clone() };
+        let weight = self.weight_of(field, doc_freq);
         let mut terms = Vec::with_capacity(ranked.len());
-        for (boost, _, term, infos) in ranked {
+        for (boost, own_doc_freq, term, infos) in ranked {
+            let is_exact = boost == 1.0;
+            let (doc_freq, weight) =
+                if is_exact { (own_doc_freq, self.weight_of(field, own_doc_freq)) } else { (doc_freq, weight.clone()) };
             terms.push((self.terms.len(), boost));
             self.terms.push(TermLeaf { field, term, scored, positions: false });
             self.term_doc_freqs.push(doc_freq);
-            self.term_weights.push(weight.clone());
+            self.term_weights.push(weight);
             self.data.iter_mut().for_each(|data| data.terms.push(SegmentTerm::default()));
             for (segment, info) in infos {
                 if let Some(found) = self.data[segment].terms.last_mut() {

@@ -53,7 +53,7 @@ pub use column::{
 };
 pub use expand::MAX_PATTERN_TERMS;
 pub use highlight::Highlighter;
-pub use parse::{ParseField, ParseOptions, Parsed, parse_lucene, parse_plain};
+pub use parse::{ParseColumn, ParseField, ParseOptions, Parsed, parse_lucene, parse_plain};
 pub use plan::{FieldText, Plan, PlanOptions, Purpose, ScoredDoc, SegmentFilter, SegmentText, Total, Want};
 pub use tree::{BooleanQuery, PatternScoring, PhraseQuery, Query};
 

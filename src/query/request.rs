@@ -1,10 +1,13 @@
 //! What a search asks and answers, in the JSON shape of the TypeScript face: one place that Rust, the wasm
 //! adapter, the command line and the documentation share.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 
-use crate::ids::DocId;
+use crate::{
+    ids::DocId,
+    terms::{MAX_EDITS, auto_edits},
+};
 
 pub use super::column_request::{
     CalendarUnit, CollapseClause, FacetClause, FacetCount, FacetInterval, FacetOptions, FacetRange, FacetResult,
@@ -26,6 +29,12 @@ pub struct SearchRequest {
     pub matching: MatchMode,
     /// Treat the last word as a prefix, for search as you type. Default false.
     pub prefix: bool,
+    /// Typing errors that a word may have, in plain mode: 0, 1, 2, or `"auto"`, by its length: none below 3 characters, one
+    /// up to 5, two above; none in words with digits. What is written as asked scores higher. Default 0.
+    pub fuzzy: Fuzziness,
+    /// Characters at the beginning of a word that are always as asked, with [`Self::fuzzy`]: far less of the index is
+    /// looked at, and few people mistype the first letter. Default 1.
+    pub fuzzy_prefix_length: Option<u32>,
     /// Look for the nearest vectors too, or alone.
     pub vector: Option<VectorClause>,
     /// How the text and the vector ranking become one, where both are asked. Default reciprocal rank fusion, k 60.
@@ -62,10 +71,11 @@ pub struct SearchRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Syntax {
-    /// Every character is text, except that `"double quotes"` make a phrase.
+    /// Every character is text, except that `"double quotes"` make a phrase and `-word` leaves documents out.
     #[default]
     Plain,
-    /// `+must -not "a phrase" field:term pre* (group)^2`. Never an error: what is ignored is reported.
+    /// `+must -not "a phrase"~2 field:term pre* wo?d fuzz~1 /reg(ex)?/ year:[2019 TO 2021] size:>=10 _exists_:tag (group)^2`.
+    /// Never an error: what is ignored is reported.
     Lucene,
 }
 
@@ -78,6 +88,42 @@ pub enum MatchMode {
     Any,
     /// All of them.
     All,
+}
+
+/// Typing errors that a word may have: characters inserted, left out, replaced, or swapped with their neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fuzziness {
+    /// So many, at most 2.
+    Edits(u8),
+    /// By the length of the word: none below 3 characters, one up to 5, then two.
+    Auto,
+}
+
+impl Default for Fuzziness {
+    fn default() -> Self {
+        Self::Edits(0)
+    }
+}
+
+impl Fuzziness {
+    /// Edits that a word of `num_chars` characters may have.
+    pub fn edits(self, num_chars: usize) -> u8 {
+        match self {
+            Self::Edits(edits) => edits.min(MAX_EDITS),
+            Self::Auto => auto_edits(num_chars),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Fuzziness {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let found = Value::deserialize(deserializer)?;
+        match found.as_u64().filter(|&edits| edits <= u64::from(MAX_EDITS)) {
+            Some(edits) => Ok(Self::Edits(edits as u8)),
+            None if found == "auto" => Ok(Self::Auto),
+            None => Err(D::Error::custom(format!("fuzzy: expected 0, 1, 2 or \"auto\", found {found}"))),
+        }
+    }
 }
 
 /// The vector leg. Exactly one of `value` and `like` is given.

@@ -228,7 +228,13 @@ impl Slow<'_> {
                 }
                 let score = |weight, freq| self.bm25(*field, weight, freq, doc[field].len());
                 Some(match pattern {
-                    TermPattern::Fuzzy(_) => freqs.iter().map(|(freq, share)| score(idf() * **share, *freq)).sum(),
+                    TermPattern::Fuzzy(fuzzy) => freqs
+                        .iter()
+                        .map(|(freq, share)| match **share {
+                            1.0 => score(self.idf(*field, &fuzzy.term), *freq),
+                            share => score(idf() * share, *freq),
+                        })
+                        .sum(),
                     _ => score(idf(), freqs.iter().map(|(freq, _)| freq).sum()),
                 })
             }

@@ -55,7 +55,8 @@ pub enum Query {
 pub enum PatternScoring {
     /// As one term: frequencies are summed, the document frequency is that of the most frequent one. Very broad patterns
     /// (more than 65,536 postings) score as a term of frequency 1 in a document of average length. Of a fuzzy pattern
-    /// each term scores for itself, by 1 - edits / length, all with the document frequency of the most frequent one.
+    /// each term scores for itself, by 1 - edits / length, those that are edits away with the document frequency of the
+    /// most frequent one.
     #[default]
     Blended,
     /// 1 for every match.

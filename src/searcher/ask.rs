@@ -8,7 +8,7 @@ use crate::{
     error::{Error, Result},
     ids::{DocId, FieldOrd},
     query::{
-        ParseField, ParseOptions, Query, parse_lucene, parse_plain,
+        ParseColumn, ParseField, ParseOptions, Query, parse_lucene, parse_plain,
         request::{Fuse, SearchRequest, Syntax, VectorClause},
     },
     schema::{FieldKind, Schema, VectorOptions},
@@ -28,6 +28,8 @@ const DEFAULT_LIMIT: u32 = 10;
 const COLLAPSE_FACTOR: usize = 4;
 /// Neighbours of the vector leg where the request names no number.
 const DEFAULT_NEIGHBOURS: usize = 100;
+/// Characters at the beginning of a word without typing errors, where the request says nothing.
+const DEFAULT_FUZZY_PREFIX_LEN: u32 = 1;
 
 /// What to search for, resolved.
 #[derive(Debug)]
@@ -185,6 +187,17 @@ fn parse_query(text: &str, request: &SearchRequest, schema: &Schema) -> Result<(
         named_fields: named(|kind| matches!(kind, FieldKind::Text(_) | FieldKind::Keyword))?,
         matching: request.matching,
         prefix: request.prefix,
+        fuzzy: request.fuzzy,
+        fuzzy_prefix_len: request.fuzzy_prefix_length.unwrap_or(DEFAULT_FUZZY_PREFIX_LEN),
+        columns: schema
+            .fields()
+            .map(|(ord, field)| ParseColumn {
+                field: ord,
+                name: field.name.clone(),
+                kind: ColumnKind::of(&field.kind),
+                is_id: field.kind == FieldKind::Id,
+            })
+            .collect(),
     };
     let parsed = match request.syntax {
         Syntax::Plain => parse_plain(text, &options),

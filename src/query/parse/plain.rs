@@ -3,15 +3,18 @@
 use crate::query::{
     BooleanQuery, Query,
     parse::{
-        MAX_WORDS, ParseOptions, Parsed, readable,
+        MAX_WORDS, ParseField, ParseOptions, Parsed,
+        fuzzy::tolerant,
+        readable,
         words::{self, Piece},
     },
     request::MatchMode,
 };
 
 /// Reads what people type into a search box: every character is text, except that `"double quotes"` make a phrase,
-/// which must match. Of the other words one is enough, or all must match, as the options say. Stop words are left out
-/// unless there is nothing else. Never fails; text without any word gives [`Query::None`]. Of very long text the beginning
+/// which must match, and `-word` or `-"a phrase"` leaves out what has it. Of the other words one is enough, or all must match, as the options say. Stop words are left out
+/// unless there is nothing else. A `-` counts between a space and a letter, where there is something else to look for.
+/// Never fails; text without any word gives [`Query::None`]. Of very long text the beginning
 /// is searched for, and the rest reported as ignored.
 pub fn parse_plain(text: &str, options: &ParseOptions) -> Parsed {
     let (text, cut) = readable(text);
@@ -22,24 +25,42 @@ pub fn parse_plain(text: &str, options: &ParseOptions) -> Parsed {
 
 fn read(text: &str, options: &ParseOptions, ignored: &mut Vec<String>) -> Query {
     let fields = &options.default_fields;
-    let mut phrases = Vec::new();
+    let (mut phrases, mut excluded) = (Vec::new(), Vec::new());
     let mut pieces: Vec<&str> = Vec::new();
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once('"') {
         let Some((quoted, after)) = behind.split_once('"') else { break };
-        pieces.extend(words::pieces(before, fields));
-        phrases.extend(words::phrase(quoted, fields, 0));
+        let minus =
+            before.strip_suffix('-').filter(|before| before.is_empty() || before.ends_with(char::is_whitespace));
+        pieces.extend(words::pieces(minus.unwrap_or(before), fields));
+        let phrase = words::phrase(quoted, fields, 0);
+        if minus.is_some() {
+            excluded.extend(phrase)
+        } else {
+            phrases.extend(phrase)
+        }
         rest = after;
     }
     pieces.extend(words::pieces(rest, fields));
     // What is still being typed: the end of the text, if a word is there.
-    let typed = (options.prefix && !rest.ends_with(char::is_whitespace) && !rest.is_empty()).then(|| pieces.pop());
-    let typed = typed.flatten().map(split_typed);
+    let is_typing = options.prefix && !rest.is_empty() && !rest.ends_with(char::is_whitespace);
+    let typed = pieces.pop_if(|piece| is_typing && !is_exclusion(piece)).map(split_typed);
     if let Some((done, _)) = typed.filter(|(done, _)| !done.is_empty()) {
         pieces.push(done);
     }
     let typed: Vec<_> =
-        typed.map_or(Vec::new(), |(_, word)| fields.iter().filter_map(|field| words::typed(word, field)).collect());
+        typed.map_or(Vec::new(), |(_, word)| fields.iter().filter_map(|field| typing(word, field, options)).collect());
+    let has_word = |piece: &&str| !is_exclusion(piece) && piece.contains(char::is_alphanumeric);
+    if !phrases.is_empty() || !typed.is_empty() || pieces.iter().any(has_word) {
+        let out = pieces.extract_if(.., |piece| is_exclusion(piece));
+        excluded.extend(out.filter_map(|piece| Piece::new(&piece[1..], fields).whole(true)));
+    } else {
+        phrases.append(&mut excluded);
+    }
+    if excluded.len() > MAX_WORDS {
+        ignored.push(format!("what is left out behind the first {MAX_WORDS}"));
+        excluded.truncate(MAX_WORDS);
+    }
     let (mut room, mut used) = (MAX_WORDS, Vec::new());
     for piece in pieces {
         let mut piece = Piece::new(piece, fields);
@@ -55,24 +76,48 @@ fn read(text: &str, options: &ParseOptions, ignored: &mut Vec<String>) -> Query 
     let pieces = used;
     let keep_stop_words = phrases.is_empty() && typed.is_empty() && pieces.iter().all(Piece::is_all_stop_words);
     let typed = (!typed.is_empty()).then(|| words::best(typed));
-    match options.matching {
+    let query = match options.matching {
         MatchMode::Any => {
-            let mut each: Vec<_> = pieces.into_iter().flat_map(|piece| piece.each_word(keep_stop_words)).collect();
+            let each = pieces.into_iter().flat_map(|piece| piece.each_word(keep_stop_words));
+            let mut each: Vec<_> = each.map(|query| tolerant(query, options)).collect();
             each.extend(typed);
             if phrases.is_empty() {
-                return words::any(each);
+                words::any(each)
+            } else if each.is_empty() {
+                words::all(phrases)
+            } else {
+                Query::Boolean(BooleanQuery { must: phrases, should: each, ..BooleanQuery::default() })
             }
-            if each.is_empty() {
-                return words::all(phrases);
-            }
-            Query::Boolean(BooleanQuery { must: phrases, should: each, ..BooleanQuery::default() })
         }
         MatchMode::All => {
-            phrases.extend(pieces.into_iter().filter_map(|piece| piece.whole(keep_stop_words)));
+            let each = pieces.into_iter().filter_map(|piece| piece.whole(keep_stop_words));
+            phrases.extend(each.map(|query| tolerant(query, options)));
             phrases.extend(typed);
             words::all(phrases)
         }
+    };
+    match query {
+        query if excluded.is_empty() => query,
+        Query::None => Query::None,
+        Query::Boolean(boolean) => Query::Boolean(BooleanQuery { must_not: excluded, ..boolean }),
+        query => Query::Boolean(BooleanQuery { must: vec![query], must_not: excluded, ..BooleanQuery::default() }),
     }
+}
+
+/// `-word`: not `-5`, nor a lone dash.
+fn is_exclusion(piece: &str) -> bool {
+    piece.strip_prefix('-').is_some_and(|word| word.starts_with(char::is_alphabetic))
+}
+
+/// The last word in one field: as the beginning of others, or with errors as it stands.
+fn typing(word: &str, field: &ParseField, options: &ParseOptions) -> Option<Query> {
+    let typed = words::typed(word, field)?;
+    let exact = words::phrase(word, std::slice::from_ref(field), 0);
+    let near = exact.clone().map(|query| tolerant(query, options)).filter(|near| exact.as_ref() != Some(near));
+    Some(match near {
+        Some(near) => Query::DisMax { queries: vec![typed, near], tie_breaker: 0.0 },
+        None => typed,
+    })
 }
 
 /// Parts the last piece into what is finished and the word at its end (`foo-ba` is `foo-` and `ba`).

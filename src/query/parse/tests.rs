@@ -1,17 +1,39 @@
 //! Parsers against what people type.
 
 use super::*;
-use crate::query::{BooleanQuery, PhraseQuery};
+use crate::query::{BooleanQuery, ColumnQuery, PhraseQuery, Plan};
 
 fn field(ord: u16, name: &str, analyzer: &str) -> ParseField {
     let analyzer = Analyzer::find(analyzer).unwrap();
     ParseField { field: FieldOrd(ord), name: name.to_owned(), analyzer, boost: 1.0, positions: true }
 }
 
+fn columns() -> Vec<ParseColumn> {
+    let column =
+        |ord, name: &str, kind| ParseColumn { field: FieldOrd(ord), name: name.to_owned(), kind, is_id: ord == 0 };
+    vec![
+        column(0, "id", None),
+        column(1, "body", None),
+        column(2, "tag", Some(ColumnKind::Keyword)),
+        column(4, "year", Some(ColumnKind::Integer)),
+        column(5, "day", Some(ColumnKind::Date)),
+        column(6, "draft", Some(ColumnKind::Bool)),
+        column(7, "rank", Some(ColumnKind::Number)),
+    ]
+}
+
 fn options(matching: MatchMode, prefix: bool) -> ParseOptions {
     let body = field(1, "body", "english");
     let tag = ParseField { positions: false, ..field(2, "tag", "keyword") };
-    ParseOptions { default_fields: vec![body.clone()], named_fields: vec![body, tag], matching, prefix }
+    let columns = columns();
+    ParseOptions {
+        default_fields: vec![body.clone()],
+        named_fields: vec![body, tag],
+        matching,
+        prefix,
+        columns,
+        ..ParseOptions::default()
+    }
 }
 
 /// A query in a short form.
@@ -29,9 +51,10 @@ fn show(query: &Query) -> String {
             format!("{}:\"{}\"~{slop}", field.0, terms.join(" "))
         }
         Query::Pattern { field, pattern, .. } => format!("{}:{pattern}", field.0),
-        Query::Boolean(BooleanQuery { must, should, must_not, filter, .. }) => {
+        Query::Boolean(BooleanQuery { must, should, must_not, filter, min_should_match }) => {
             let parts = [list(must, "+"), list(should, ""), list(must_not, "-"), list(filter, "#")].concat();
-            format!("({})", parts.join(" "))
+            let count = if *min_should_match > 0 { format!("/{min_should_match}") } else { String::new() };
+            format!("({}){count}", parts.join(" "))
         }
         Query::DisMax { queries, .. } => format!("<{}>", list(queries, "").join(" ")),
         Query::Boost(query, factor) => format!("{}^{factor}", show(query)),
@@ -105,6 +128,87 @@ fn syntax_reads_operators_groups_and_fields() {
 }
 
 #[test]
+fn syntax_reads_patterns_of_terms() {
+    for (text, expected) in [
+        ("Te?t* w*d", "(1:te?t* 1:w*d)"),
+        ("Crème*", "1:creme*"),
+        ("tag:a\\*b*", "2:a*b*"),
+        ("tag:a\\*b*c", "2:a\\*b*c"),
+        ("/Colou?r(s|ed)/^2", "1:/colou?r(s|ed)/^2"),
+        ("tag:/A\\/b/", "2:/A/b/"),
+        ("/usr/bin", "1:\"0=usr 1=bin\"~0"),
+        ("fuzz~ ab~ running~1 longer~0.5 x~0", "(1:fuzz~1 1:ab 1:run~1 1:longer~2 1:x)"),
+        ("body:serach~2^0.5", "1:serach~2^0.5"),
+        ("body:[Apple TO pear} {* TO b]", "(1:[apple TO pear} 1:[* TO b])"),
+        ("\"a \\\"b\\\" c\"", "1:\"0=a 1=b 2=c\"~0"),
+        ("(a1 b1 c1)~2", "(1:a1 1:b1 1:c1)/2"),
+        ("*", "*"),
+    ] {
+        assert_eq!(lucene(text), (expected.to_owned(), 0), "{text}");
+    }
+}
+
+#[test]
+fn syntax_reads_conditions_on_columns() {
+    let ranges = |name: &str, tests: &[(&str, &str)]| {
+        let column = columns().into_iter().find(|column| column.name == name).unwrap();
+        show(&Query::Column(ColumnQuery { field: column.field, test: column.test(tests).unwrap() }))
+    };
+    for (text, expected) in [
+        ("year:[2019 TO 2021]", ranges("year", &[("gte", "2019"), ("lte", "2021")])),
+        ("year:{2019 TO *]", ranges("year", &[("gt", "2019")])),
+        ("year:[* TO 5}", ranges("year", &[("lt", "5")])),
+        ("year:>=10", ranges("year", &[("gte", "10")])),
+        ("year:<-10", ranges("year", &[("lt", "-10")])),
+        ("year:2020", ranges("year", &[("eq", "2020")])),
+        ("rank:>0.5^2", ranges("rank", &[("gt", "0.5")]) + "^2"),
+        ("day:2020-02", ranges("day", &[("gte", "2020-02"), ("lt", "2020-03")])),
+        ("day:<=2020-02-03T10:00:00Z", ranges("day", &[("lte", "2020-02-03T10:00:00Z")])),
+        ("day:[\"2019\" TO 2020-05-01]", ranges("day", &[("gte", "2019"), ("lte", "2020-05-01")])),
+        ("draft:true", ranges("draft", &[("eq", "true")])),
+        ("tag:[a TO c}", ranges("tag", &[("gte", "a"), ("lt", "c")])),
+        ("tag:>=\"a b\"", ranges("tag", &[("gte", "a b")])),
+        ("id:17", ranges("id", &[("eq", "17")])),
+        ("id:\"a b\"", ranges("id", &[("eq", "a b")])),
+        (
+            "year:(2019 OR 2020)",
+            format!("({} {})", ranges("year", &[("eq", "2019")]), ranges("year", &[("eq", "2020")])),
+        ),
+    ] {
+        assert_eq!(lucene(text), (expected, 0), "{text}");
+    }
+    for text in ["_exists_:year", "year:*", "year:[* TO *]"] {
+        let exists = Query::Column(ColumnQuery { field: FieldOrd(4), test: ColumnTest::Exists });
+        assert_eq!(lucene(text), (show(&exists), 0), "{text}");
+    }
+    let exists = Query::Column(ColumnQuery { field: FieldOrd(1), test: ColumnTest::Exists });
+    assert_eq!(lucene("body:*").0, show(&exists));
+}
+
+#[test]
+fn plain_words_are_left_out_behind_a_minus() {
+    let any = |text| plain(text, MatchMode::Any, false);
+    assert_eq!(any("wasm -java"), "(+1:wasm -1:java)");
+    assert_eq!(any("range requests -java -\"to be\""), "(1:rang 1:request -1:\"0=to 1=be\"~0 -1:java)");
+    assert_eq!(any("-range-requests http"), "(+1:http -(+1:rang +1:request))");
+    assert_eq!(any("-java"), "1:java");
+    assert_eq!(any("-\"a b\""), "1:\"0=a 1=b\"~0");
+    assert_eq!(any("well-known -5 - x"), "(1:well 1:known 1:5 1:x)");
+    assert_eq!(plain("cache -ran", MatchMode::All, true), "(+1:cach -1:ran)");
+}
+
+#[test]
+fn plain_words_may_have_typing_errors() {
+    let tolerant = |text, matching, prefix| {
+        let options = ParseOptions { fuzzy: Fuzziness::Auto, fuzzy_prefix_len: 1, ..options(matching, prefix) };
+        show(&parse_plain(text, &options).query)
+    };
+    assert_eq!(tolerant("serach ab 2019 -java", MatchMode::Any, false), "(1:serach~2 1:ab 1:2019 -1:java)");
+    assert_eq!(tolerant("\"exact phrase\" wrods", MatchMode::All, false), "(+1:\"0=exact 1=phrase\"~0 +1:wrod~1)");
+    assert_eq!(tolerant("cache serac", MatchMode::All, true), "(+1:cach~1 +<1:serac* 1:serac~1>)");
+}
+
+#[test]
 fn syntax_reports_what_it_ignores() {
     for text in [
         "(a1",
@@ -113,9 +217,22 @@ fn syntax_reports_what_it_ignores() {
         "AND a1",
         "a1 AND",
         "a1^",
-        "fuzz~",
-        "[2019 TO 2021] a1",
-        "w?ld",
+        "[2019 TO 2021 a1",
+        "[2019 2021] a1",
+        "[ TO 5]",
+        "range-request~",
+        "fuzz~3",
+        "fu*z~1",
+        "/a(b/",
+        "\"a b*\"",
+        "(a1 b1)~3",
+        "year:abc",
+        "year:[a TO b]",
+        "year:>",
+        "id:[1 TO 2]",
+        "_exists_:nofield",
+        "_exists_:>4",
+        "draft:maybe",
         "nofield:x",
         "+",
         "a1 -",
@@ -137,15 +254,54 @@ fn anything_parses() {
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     let parts = [
-        "a", "the", "AND", "OR", "NOT", " ", " ", "(", ")", "\"", "~", "^", "2", ":", "tag:", "*", "?", "\\", "+", "-",
-        "[", "]", "中", "é", "\u{301}",
+        "a",
+        "the",
+        "AND",
+        "OR",
+        "NOT",
+        " ",
+        " ",
+        "(",
+        ")",
+        "\"",
+        "~",
+        "^",
+        "2",
+        ":",
+        "tag:",
+        "*",
+        "?",
+        "\\",
+        "+",
+        "-",
+        "[",
+        "]",
+        "{",
+        "}",
+        " TO ",
+        "/",
+        ">=",
+        "<",
+        "year:",
+        "day:",
+        "_exists_:",
+        "2019-02",
+        "b*",
+        "中",
+        "é",
+        "\u{301}",
     ];
     for _ in 0..5_000 {
         let text: String = (0..random.usize(0..30)).map(|_| parts[random.usize(0..parts.len())]).collect();
         for matching in [MatchMode::Any, MatchMode::All] {
-            let options = options(matching, random.bool());
-            parse_plain(&text, &options);
-            assert!(parse_lucene(&text, &options).ignored.len() <= 64);
+            let fuzzy = [Fuzziness::Edits(0), Fuzziness::Edits(1), Fuzziness::Auto][random.usize(0..3)];
+            let options = ParseOptions { fuzzy, ..options(matching, random.bool()) };
+            let (plain, lucene) = (parse_plain(&text, &options), parse_lucene(&text, &options));
+            assert!(lucene.ignored.len() <= 64);
+            // What a parser gives can be searched for.
+            for query in [plain.query, lucene.query] {
+                Plan::new(&query, Vec::new()).unwrap_or_else(|error| panic!("{text:?}: {error}"));
+            }
         }
     }
     let deep = "(".repeat(100_000);

@@ -2,17 +2,21 @@
 //!
 //! ```text
 //! query  := clause*                       joined by AND, OR, && or ||; else as the options say
-//! clause := (+ | - | ! | NOT)? (name:)? (word | word* | "phrase"(~slop)? | (query)) (^boost)?
+//! clause := (+ | - | ! | NOT)? (name:)? body (^boost)?
+//! body   := word | wo?d* | word~edits? | /regex/ | "phrase"(~slop)? | [from TO to] | {from TO to} | (query)(~count)?
+//!         | (> | >= | < | <=) value       behind a name
+//!         | *:* | _exists_:name | name:*
 //! ```
-//! `\` takes the meaning off the character behind it; `*:*` is every document. As in Lucene, `a AND b` makes both
-//! clauses required, whatever stands around them. What is not understood is searched as text or left out, and said so.
+//! `\` takes the meaning off the character behind it. As in Lucene, `a AND b` makes both clauses required, whatever
+//! stands around them. `word~` allows edits by the word's length; `(a b c)~2` finds two of the three. Ranges and comparisons
+//! are conditions on columns, on text fields ranges of terms. What is not understood is searched as text or left out,
+//! and said so.
+
+mod leaves;
 
 use crate::query::{
     BooleanQuery, Query,
-    parse::{
-        ParseField, ParseOptions, Parsed, readable,
-        words::{self, Piece},
-    },
+    parse::{ParseColumn, ParseField, ParseOptions, Parsed, readable, words},
     request::MatchMode,
 };
 
@@ -21,11 +25,13 @@ const MAX_DEPTH: usize = 32;
 /// Clauses of the whole query.
 const MAX_CLAUSES: usize = 1024;
 
-/// Reads `+must -not "a phrase"~2 field:term pre* (group)^2 AND OR NOT`. Never fails: what it cannot use is reported.
+/// Reads `+must -not "a phrase"~2 field:term pre* fuzz~1 /reg(ex)?/ year:[2019 TO 2021] (group)^2 AND OR NOT`. Never fails:
+/// what it cannot use is reported.
 pub fn parse_lucene(text: &str, options: &ParseOptions) -> Parsed {
     let (text, cut) = readable(text);
     let ignored = cut.into_iter().collect();
-    let mut parser = Parser { rest: text, options, ignored, clauses: 0, fields: options.default_fields.clone() };
+    let target = Target::Texts(options.default_fields.clone());
+    let mut parser = Parser { rest: text, options, ignored, clauses: 0, target, is_named: false };
     let mut clauses = parser.clauses(0);
     while !parser.rest.is_empty() {
         // Only a closing parenthesis stops at the top.
@@ -55,8 +61,21 @@ struct Parser<'a> {
     options: &'a ParseOptions,
     ignored: Vec<String>,
     clauses: usize,
-    /// Fields that clauses without a name search.
-    fields: Vec<ParseField>,
+    /// What clauses without a name search.
+    target: Target,
+    /// Whether a name said so.
+    is_named: bool,
+}
+
+/// What a clause looks into.
+#[derive(Clone)]
+enum Target {
+    /// Text and keyword fields.
+    Texts(Vec<ParseField>),
+    /// A column that has no text: numbers, dates, ids.
+    Column(ParseColumn),
+    /// The names of fields: `_exists_`.
+    Exists,
 }
 
 fn combine(mut clauses: Vec<Clause>, matching: MatchMode) -> Query {
@@ -180,45 +199,40 @@ impl<'a> Parser<'a> {
         }
         let outer = self.take_field();
         let clause = self.body(depth);
-        if let Some(fields) = outer {
-            self.fields = fields;
+        if let Some((target, is_named)) = outer {
+            (self.target, self.is_named) = (target, is_named);
         }
         let (query, is_stop_word) = clause?;
         self.with_boost(query, is_stop_word)
     }
 
-    /// Enters `name:`, and gives the fields to go back to.
-    fn take_field(&mut self) -> Option<Vec<ParseField>> {
+    /// Enters `name:`, and gives what to go back to.
+    fn take_field(&mut self) -> Option<(Target, bool)> {
         let end = self.rest.find(|letter: char| is_special(letter) || letter == '\\')?;
         let behind = self.rest[end..].strip_prefix(':')?;
         let name = &self.rest[..end];
-        let field =
-            self.options.named_fields.iter().chain(&self.options.default_fields).find(|field| field.name == name);
-        if let Some(field) = field.filter(|_| !behind.is_empty() && !behind.starts_with(char::is_whitespace)) {
-            let field = field.clone();
-            self.rest = behind;
-            return Some(std::mem::replace(&mut self.fields, vec![field]));
-        }
-        if field.is_none() && !name.is_empty() {
-            self.ignore(format!("`{name}:`, which is no field that can be searched; read as text"));
-        }
-        None
-    }
-
-    fn body(&mut self, depth: usize) -> Option<(Query, bool)> {
-        if self.take("(") {
-            return self.group(depth).map(|query| (query, false));
-        }
-        if let Some(behind) = self.rest.strip_prefix('"') {
-            return self.quoted(behind).map(|query| (query, false));
-        }
-        if self.rest.starts_with(['[', '{']) {
-            let end = self.rest.find([']', '}']).map_or(self.rest.len(), |end| end + 1);
-            self.ignore(format!("`{}`: use a filter for ranges", &self.rest[..end]));
-            self.rest = &self.rest[end..];
+        let target = if name == "_exists_" { Some(Target::Exists) } else { self.find_target(name) };
+        let Some(target) = target else {
+            if !name.is_empty() {
+                self.ignore(format!("`{name}:`, which is no field that can be searched; read as text"));
+            }
+            return None;
+        };
+        if behind.is_empty() || behind.starts_with(char::is_whitespace) {
             return None;
         }
-        self.word()
+        self.rest = behind;
+        let outer = std::mem::replace(&mut self.target, target);
+        Some((outer, std::mem::replace(&mut self.is_named, true)))
+    }
+
+    fn find_target(&self, name: &str) -> Option<Target> {
+        let texts = self.options.named_fields.iter().chain(&self.options.default_fields);
+        if let Some(field) = texts.clone().find(|field| field.name == name) {
+            return Some(Target::Texts(vec![field.clone()]));
+        }
+        let column = self.options.columns.iter().find(|column| column.name == name)?;
+        column.is_searchable().then(|| Target::Column(column.clone()))
     }
 
     fn group(&mut self, depth: usize) -> Option<Query> {
@@ -231,20 +245,18 @@ impl<'a> Parser<'a> {
         if !self.take(")") {
             self.ignore("a `(` without its `)`");
         }
-        Some(combine(clauses, self.options.matching)).filter(|query| !query.is_none())
-    }
-
-    fn quoted(&mut self, behind: &'a str) -> Option<Query> {
-        let (text, rest) = behind.split_once('"').unwrap_or_else(|| {
-            self.ignore("a `\"` without its pair");
-            (behind, "")
-        });
-        self.rest = rest;
-        let mut slop = 0;
-        if self.take("~") {
-            slop = self.number().map_or(0, |number| number.clamp(0.0, 10_000.0) as u32);
+        let count = if self.take("~") { self.number() } else { None };
+        let matching = if count.is_some() { MatchMode::Any } else { self.options.matching };
+        let mut query = combine(clauses, matching);
+        if let Some(count) = count {
+            match &mut query {
+                Query::Boolean(boolean) if (1.0..=boolean.should.len() as f32).contains(&count) => {
+                    boolean.min_should_match = count as u32;
+                }
+                _ => self.ignore(format!("`~{count}` behind a group without that many optional clauses")),
+            }
         }
-        words::phrase(text, &self.fields, slop)
+        Some(query).filter(|query| !query.is_none())
     }
 
     /// The digits and dots here, if they are a number.
@@ -253,65 +265,6 @@ impl<'a> Parser<'a> {
         let (digits, rest) = self.rest.split_at(end);
         self.rest = rest;
         digits.parse().ok().filter(|number: &f32| number.is_finite())
-    }
-
-    fn word(&mut self) -> Option<(Query, bool)> {
-        let (text, is_prefix) = self.take_text();
-        if text.is_empty() {
-            // A character that means nothing here; passing over it makes sure that parsing ends.
-            if let Some(letter) = self.rest.chars().next() {
-                self.ignore(format!("`{letter}`"));
-                self.rest = &self.rest[letter.len_utf8()..];
-            }
-            return None;
-        }
-        if self.rest.starts_with('~') {
-            self.rest = &self.rest[1..];
-            self.number();
-            self.ignore(format!("`~` behind `{text}`: searched as written"));
-        }
-        if is_prefix {
-            let prefix = |field: &ParseField| {
-                words::boosted(Query::prefix(field.field, field.analyzer.prefix(&text)), field.boost)
-            };
-            return Some((words::best(self.fields.iter().map(prefix).collect()), false));
-        }
-        let piece = Piece::new(&text, &self.fields);
-        let is_stop_word = piece.is_all_stop_words();
-        // Several words in one piece (`range-request`, a run of ideographs) belong together.
-        let query = words::phrase(&text, &self.fields, 0)?;
-        Some((query, is_stop_word))
-    }
-
-    /// Text up to the next special character, escapes taken off, and whether a `*` ended it.
-    fn take_text(&mut self) -> (String, bool) {
-        let (mut text, mut at, mut wildcard) = (String::new(), 0, None);
-        let mut letters = self.rest.char_indices();
-        while let Some((ix, letter)) = letters.next() {
-            at = ix;
-            match letter {
-                '\\' => {
-                    if let Some((_, escaped)) = letters.next() {
-                        text.push(escaped);
-                    }
-                }
-                '*' | '?' => {
-                    wildcard.get_or_insert((text.len(), letter));
-                }
-                // A colon inside text (`12:30`, an unknown field) is text.
-                ':' if !text.is_empty() => text.push(' '),
-                letter if is_special(letter) => break,
-                letter => text.push(letter),
-            }
-            at = self.rest.len() - letters.as_str().len();
-        }
-        self.rest = &self.rest[at..];
-        match wildcard {
-            Some((end, '*')) if end == text.len() && !text.is_empty() => return (text, true),
-            Some(_) => self.ignore(format!("`*` or `?` other than at the end of a word, beside `{text}`")),
-            None => {}
-        }
-        (text, false)
     }
 
     fn with_boost(&mut self, query: Query, is_stop_word: bool) -> Option<Clause> {
