@@ -46,7 +46,7 @@ fn search(index: &Index<MemoryStorage>, request: SearchRequest) -> Vec<String> {
 }
 
 fn ask(query: &str) -> SearchRequest {
-    SearchRequest { query: Some(query.to_owned()), ..SearchRequest::default() }
+    SearchRequest { query: Some(query.into()), ..SearchRequest::default() }
 }
 
 /// Language, what a reader types, the article that is meant (its number and one, as in the ids).

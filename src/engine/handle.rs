@@ -161,7 +161,7 @@ impl<S: Storage> Index<S> {
     /// let report = index.add(DocumentBatch::from_values(docs)).await?;
     /// assert_eq!((report.added, report.refused.len()), (2, 0));
     /// index.commit().await?;
-    /// let request = SearchRequest { query: Some("requests for a range".to_owned()), ..SearchRequest::default() };
+    /// let request = SearchRequest { query: Some("requests for a range".into()), ..SearchRequest::default() };
     /// let response = index.search(&request, &Cancel::new()).await?;
     /// assert_eq!(response.hits[0].id, 1.into());
     /// index.close().await?;

@@ -2,7 +2,7 @@
 
 use crate::{
     ids::FieldOrd,
-    query::{BooleanQuery, ColumnLeaf, ColumnQuery, ColumnTest, PatternScoring, Query},
+    query::{BooleanQuery, ColumnLeaf, ColumnQuery, ColumnTest, PatternScoring, Query, function::BoundFunction},
     terms::TermPattern,
 };
 
@@ -42,6 +42,11 @@ pub(super) enum Node {
         score: f32,
     },
     Set(usize),
+    Function {
+        node: Box<Node>,
+        leaf: usize,
+        function: BoundFunction,
+    },
     Column {
         leaf: usize,
         score: f32,
@@ -140,6 +145,16 @@ impl Binder {
                 }
             }
             Query::Boolean(boolean) => self.bind_boolean(boolean, boost, scored),
+            Query::Function(function) => {
+                let node = match self.bind(&function.query, boost, scored) {
+                    Node::None => return Node::None,
+                    node if !scored => return node,
+                    node => Box::new(node),
+                };
+                let column = ColumnQuery { field: function.field, test: ColumnTest::Exists };
+                let leaf = self.column(&column, true);
+                Node::Function { node, leaf, function: BoundFunction::new(function, boost) }
+            }
             Query::Column(ColumnQuery { test: ColumnTest::Values(ranges), .. }) if ranges.is_empty() => Node::None,
             Query::Column(column) => Node::Column { leaf: self.column(column, false), score: boost },
             Query::Filter(set) => Node::Set(*set as usize),
@@ -239,7 +254,7 @@ impl Node {
                 }
             }
             Self::DisMax { nodes, .. } => nodes.iter_mut().for_each(|node| node.expand(expansions)),
-            Self::Constant { node, .. } => node.expand(expansions),
+            Self::Constant { node, .. } | Self::Function { node, .. } => node.expand(expansions),
             Self::None
             | Self::All(_)
             | Self::Term { .. }
@@ -269,7 +284,7 @@ impl Node {
                 must.iter().chain(filter).all(can) && should.iter().filter(|node| can(node)).count() >= *min_should
             }
             Self::DisMax { nodes, .. } => nodes.iter().any(can),
-            Self::Constant { node, .. } => node.can_match(term, pattern),
+            Self::Constant { node, .. } | Self::Function { node, .. } => node.can_match(term, pattern),
         }
     }
 }

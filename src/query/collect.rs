@@ -96,15 +96,29 @@ impl Ranking<'_> {
     }
 }
 
-/// Every document of a scorer in a window; up to [`END`] where all are.
-pub(super) fn each(scorer: &mut dyn Scorer, window: &Range<u32>, ranking: &mut Ranking<'_>) -> Result<()> {
+/// Every document of a scorer in a window; up to [`END`] where all are. With `skip`, stretches whose bound does not reach
+/// the threshold are jumped over, and the scorer may leave out what cannot get there.
+pub(super) fn each(scorer: &mut dyn Scorer, window: &Range<u32>, ranking: &mut Ranking<'_>, skip: bool) -> Result<()> {
     let mut threshold = ranking.top.threshold();
-    let mut seen = 0u32;
+    let (mut seen, mut bounded_to) = (0u32, 0);
     let mut doc = if window.start == 0 { scorer.next() } else { scorer.advance(window.start) };
+    if skip && threshold > f32::NEG_INFINITY {
+        scorer.set_min_score(threshold);
+    }
     while doc < window.end {
+        if skip && threshold > f32::NEG_INFINITY && doc >= bounded_to {
+            bounded_to = scorer.window_end(doc);
+            if scorer.bound(doc, bounded_to) <= threshold {
+                doc = scorer.advance(bounded_to);
+                continue;
+            }
+        }
         if ranking.accept.has(doc) {
-            let score = scorer.score();
+            let (score, before) = (scorer.score(), threshold);
             ranking.offer(doc, score, &mut threshold);
+            if skip && threshold > before {
+                scorer.set_min_score(threshold);
+            }
         }
         seen += 1;
         if seen.is_multiple_of(CANCEL_EVERY) {

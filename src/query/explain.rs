@@ -5,7 +5,7 @@ use crate::{
     ids::{DocOrd, FieldOrd},
     postings::norms,
     query::{
-        PatternScoring, Plan, SegmentFilter,
+        BoostMode, PatternScoring, Plan, SegmentFilter,
         bind::Node,
         collect::Accept,
         exec::SegmentRun,
@@ -113,6 +113,28 @@ impl Explainer<'_> {
                 let field = (self.names)(plan.columns[*leaf].query.field);
                 node(*score, format!("{field} has a value that fulfils the condition"), Vec::new())
             }),
+            Node::Function { node: inner, leaf, function } => {
+                let inner = self.explain(inner, doc)?;
+                let mut values = self.run.function(*leaf, *function);
+                let result = values.of(doc);
+                let value = function.combine(inner.value as f32, result);
+                let name = (self.names)(plan.columns[*leaf].query.field);
+                let factor = match function.mode {
+                    BoostMode::Multiply => 1.0,
+                    BoostMode::Sum | BoostMode::Replace => function.scale,
+                };
+                let description = match function.mode {
+                    BoostMode::Multiply => "score times function",
+                    BoostMode::Sum => "score plus function",
+                    BoostMode::Replace => "function instead of the score",
+                };
+                let result = Explanation {
+                    value: result * factor,
+                    description: format!("weight {} * {:?} of {name}", function.weight * factor, function.function),
+                    details: Vec::new(),
+                };
+                Some(node(value, description, vec![inner, result]))
+            }
             Node::Constant { node: inner, score } => {
                 self.matches(inner, doc).then(|| node(*score, "constant score", Vec::new()))
             }

@@ -42,6 +42,7 @@ impl Highlighter {
             }
             Query::DisMax { queries, .. } => queries.iter().for_each(|query| self.collect(query, wanted)),
             Query::Boost(query, _) | Query::Constant(query, _) => self.collect(query, wanted),
+            Query::Function(function) => self.collect(&function.query, wanted),
             _ => {}
         }
     }

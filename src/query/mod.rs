@@ -39,11 +39,13 @@ mod column_request;
 mod exec;
 mod expand;
 mod explain;
+mod function;
 mod highlight;
 mod parse;
 mod plan;
 pub mod request;
 mod scorer;
+mod structured;
 mod tree;
 
 pub use bm25::Bm25Params;
@@ -52,9 +54,11 @@ pub use column::{
     keyword_ranges,
 };
 pub use expand::MAX_PATTERN_TERMS;
+pub use function::{BoostMode, DecayShape, FunctionQuery, ScoreFunction};
 pub use highlight::Highlighter;
 pub use parse::{ParseColumn, ParseField, ParseOptions, Parsed, parse_lucene, parse_plain};
 pub use plan::{FieldText, Plan, PlanOptions, Purpose, ScoredDoc, SegmentFilter, SegmentText, Total, Want};
+pub use structured::{MAX_TREE_CLAUSES, MAX_TREE_DEPTH, parse_tree};
 pub use tree::{BooleanQuery, PatternScoring, PhraseQuery, Query};
 
 #[cfg(test)]

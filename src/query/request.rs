@@ -18,8 +18,10 @@ pub use super::column_request::{
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct SearchRequest {
-    /// Words to look for. Never a syntax error: see [`Self::syntax`].
-    pub query: Option<String>,
+    /// Words to look for, never a syntax error: see [`Self::syntax`]. Or a tree of clauses, each an object with one key:
+    /// `{ "bool": { "must": [{ "match": { "field": "body", "text": "range requests" } }] } }`; see
+    /// [`crate::query::parse_tree`].
+    pub query: Option<QueryInput>,
     /// How `query` is read. Default plain.
     pub syntax: Syntax,
     /// Text fields to search, all of them by default.
@@ -65,6 +67,43 @@ pub struct SearchRequest {
     pub gpu: GpuMode,
     /// Say how each score came about. Default false.
     pub explain: bool,
+}
+
+/// What is asked: a text, or a tree of clauses.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged, expecting = "a query: a text, or a clause such as { \"match\": { \"field\": …, \"text\": … } }")]
+pub enum QueryInput {
+    /// Words, read as [`SearchRequest::syntax`] says.
+    Text(String),
+    /// A clause with clauses in it.
+    Tree(Map<String, Value>),
+}
+
+impl From<&str> for QueryInput {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for QueryInput {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl QueryInput {
+    /// The text, if it is one.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Tree(_) => None,
+        }
+    }
+
+    /// Whether there is nothing to look for.
+    pub fn is_blank(&self) -> bool {
+        self.text().is_some_and(|text| text.trim().is_empty())
+    }
 }
 
 /// How query text is read.

@@ -264,7 +264,7 @@ impl Slow<'_> {
             }
             Query::Boost(query, factor) => self.score(query, segment, ord).map(|score| score * f64::from(*factor)),
             Query::Constant(query, score) => self.score(query, segment, ord).map(|_| f64::from(*score)),
-            Query::Column(column) => panic!("{column:?}"),
+            Query::Column(_) | Query::Function(_) => panic!("{query:?}"),
             Query::Filter(set) => self.sets[segment][*set as usize].contains(ord as u32).then_some(0.0),
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     ids::FieldOrd,
-    query::{ColumnQuery, Highlighter},
+    query::{ColumnQuery, FunctionQuery, Highlighter},
     terms::TermPattern,
 };
 
@@ -44,6 +44,8 @@ pub enum Query {
     Boost(Box<Query>, f32),
     /// Matches of a query with one score for all.
     Constant(Box<Query>, f32),
+    /// Matches of a query, scored by a function of a column.
+    Function(FunctionQuery),
     /// Documents whose column fulfils a condition; score 1.
     Column(ColumnQuery),
     /// Documents in the bit set of this number in [`crate::query::SegmentFilter::sets`]; score 0.

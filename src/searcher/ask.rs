@@ -7,9 +7,10 @@ use crate::{
     columns::ColumnKind,
     error::{Error, Result},
     ids::{DocId, FieldOrd},
+    platform,
     query::{
-        ParseColumn, ParseField, ParseOptions, Query, parse_lucene, parse_plain,
-        request::{Fuse, SearchRequest, Syntax, VectorClause},
+        ParseColumn, ParseField, ParseOptions, Query, parse_lucene, parse_plain, parse_tree,
+        request::{Fuse, QueryInput, SearchRequest, Syntax, VectorClause},
     },
     schema::{FieldKind, Schema, VectorOptions},
 };
@@ -88,7 +89,7 @@ impl Ask {
                 offset = usize::try_from(after.position).unwrap_or(usize::MAX);
             }
         }
-        let text = request.query.as_deref().filter(|text| !text.trim().is_empty());
+        let text = request.query.as_ref().filter(|query| !query.is_blank());
         let depth =
             offset.saturating_add(limit).saturating_mul(if request.collapse.is_some() { COLLAPSE_FACTOR } else { 1 });
         let vector = request.vector.as_ref().map(|clause| vector(clause, schema, depth));
@@ -173,7 +174,7 @@ fn text_field(what: &str, name: &str, schema: &Schema, keywords_too: bool) -> Re
     Ok(ParseField { field, name: name.to_owned(), analyzer, boost, positions })
 }
 
-fn parse_query(text: &str, request: &SearchRequest, schema: &Schema) -> Result<(Query, Vec<String>)> {
+fn parse_query(query: &QueryInput, request: &SearchRequest, schema: &Schema) -> Result<(Query, Vec<String>)> {
     let named = |wanted: fn(&FieldKind) -> bool| {
         let names = schema.fields().filter(move |(_, field)| wanted(&field.kind)).map(|(_, field)| field.name.as_str());
         names.map(|name| text_field("query", name, schema, true)).collect::<Result<Vec<_>>>()
@@ -199,9 +200,10 @@ fn parse_query(text: &str, request: &SearchRequest, schema: &Schema) -> Result<(
             })
             .collect(),
     };
-    let parsed = match request.syntax {
-        Syntax::Plain => parse_plain(text, &options),
-        Syntax::Lucene => parse_lucene(text, &options),
+    let parsed = match (query, request.syntax) {
+        (QueryInput::Text(text), Syntax::Plain) => parse_plain(text, &options),
+        (QueryInput::Text(text), Syntax::Lucene) => parse_lucene(text, &options),
+        (QueryInput::Tree(tree), _) => parse_tree(tree, schema, &options, platform::now_millis())?,
     };
     for field in options.default_fields.iter().chain(&options.named_fields) {
         if let Some(error) = field.analyzer.take_failure() {

@@ -30,6 +30,8 @@ mod tests;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod text_tests;
 mod tree_columns;
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tree_tests;
 mod words;
 
 pub use ask::MAX_LIMIT;

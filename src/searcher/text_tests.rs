@@ -16,20 +16,20 @@ use crate::{
 };
 
 /// Terms of a text, as the default analyzer of the fixture's `body` gives them.
-fn terms(text: &str) -> Vec<String> {
+pub(super) fn terms(text: &str) -> Vec<String> {
     let analyzer = Analyzer::find("english").expect("built in");
     analyzer.tokens(text).into_iter().map(|token| token.term).collect()
 }
 
 /// The slow twin: every document as terms.
-struct Corpus {
+pub(super) struct Corpus {
     /// Deleted ones included: statistics count them.
-    everyone: Vec<Vec<String>>,
+    pub everyone: Vec<Vec<String>>,
     live: Vec<(DocId, Vec<String>)>,
 }
 
 impl Corpus {
-    fn new<S: Storage>(fixture: &Fixture<S>) -> Self {
+    pub fn new<S: Storage>(fixture: &Fixture<S>) -> Self {
         let body = |doc: &Plain| terms(doc.json["body"].as_str().expect("every document has one"));
         Self {
             everyone: fixture.all_bodies.iter().map(|text| terms(text)).collect(),

@@ -14,6 +14,7 @@ use crate::{
     engine::{Index, SearchRequest},
     error::{Error, Result},
     ids::DocId,
+    query::request::QueryInput,
 };
 
 /// One open index. Every method returns at once; promises reject with an `Error` that has our `code`.
@@ -74,7 +75,7 @@ impl WasmIndex {
         let flag = cancel.flag();
         promise(cancel.or_drop(async move {
             let mut request: SearchRequest = parse("search", &request)?;
-            on_request(request.query.as_deref());
+            on_request(request.query.as_ref().and_then(QueryInput::text));
             if let Some(vector) = vector {
                 let clause = request.vector.as_mut().ok_or_else(|| Error::invalid("a vector without its clause"))?;
                 clause.value = Some(vector);

@@ -79,7 +79,7 @@ fn mean(judged: &Judged, index: &Index<MemoryStorage>, text: bool, vector: bool)
         .zip(judged.query_vectors.chunks_exact(dims))
         .map(|(query, value)| {
             let request = SearchRequest {
-                query: text.then(|| query.text.clone()),
+                query: text.then(|| query.text.clone().into()),
                 vector: vector.then(|| VectorClause {
                     field: VECTOR.to_owned(),
                     value: Some(value.to_vec()),

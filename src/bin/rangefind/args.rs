@@ -130,6 +130,9 @@ pub struct SearchArgs {
     /// Read the query as `+must -not "a phrase" field:term pre* (group)^2`.
     #[arg(long)]
     pub lucene: bool,
+    /// Read the query as a JSON clause: `{ "match": { "field": "body", "text": "range requests" } }`.
+    #[arg(long, conflicts_with_all = ["lucene", "all", "prefix"])]
+    pub tree: bool,
     /// All words must match.
     #[arg(long)]
     pub all: bool,

@@ -10,8 +10,8 @@ use rangefind::{
     error::{Error, ErrorKind, Result},
     ids::DocId,
     query::request::{
-        CollapseClause, Explanation, FacetClause, Fuse, GpuMode, Hit, MatchMode, Missing, SortKey, SortOrder, Syntax,
-        VectorClause,
+        CollapseClause, Explanation, FacetClause, Fuse, GpuMode, Hit, MatchMode, Missing, QueryInput, SortKey,
+        SortOrder, Syntax, VectorClause,
     },
     storage::AnyStorage,
 };
@@ -66,7 +66,7 @@ fn make_request(args: &SearchArgs, index: &Index<AnyStorage>) -> Result<SearchRe
         None => None,
     };
     Ok(SearchRequest {
-        query: args.query.clone(),
+        query: args.query.as_deref().map(|text| read_query(text, args.tree)).transpose()?,
         syntax: if args.lucene { Syntax::Lucene } else { Syntax::Plain },
         fields: Some(args.fields.clone()).filter(|fields| !fields.is_empty()),
         matching: if args.all { MatchMode::All } else { MatchMode::Any },
@@ -84,7 +84,16 @@ fn make_request(args: &SearchArgs, index: &Index<AnyStorage>) -> Result<SearchRe
         offset: args.offset,
         gpu: if args.gpu { GpuMode::Required } else { GpuMode::Auto },
         explain: args.explain,
+        ..SearchRequest::default()
     })
+}
+
+fn read_query(text: &str, is_tree: bool) -> Result<QueryInput> {
+    if !is_tree {
+        return Ok(text.into());
+    }
+    let tree = serde_json::from_str(text);
+    tree.map(QueryInput::Tree).map_err(|error| Error::with_source(ErrorKind::InvalidArgument, "query", error))
 }
 
 fn vector_clause(args: &SearchArgs, index: &Index<AnyStorage>) -> Result<Option<VectorClause>> {

@@ -83,7 +83,7 @@ impl Plan {
             Some(Bulk::Conjunction(mut terms)) => collect::conjunction(&mut terms, run.window.start, &mut ranking)?,
             None => {
                 if let Some(mut scorer) = run.build(&self.root, true) {
-                    collect::each(scorer.as_mut(), &run.window, &mut ranking)?;
+                    collect::each(scorer.as_mut(), &run.window, &mut ranking, !all)?;
                 }
             }
         }

@@ -5,6 +5,7 @@ use crate::query::{
     scorer::{
         BoxScorer,
         boolean::{AndScorer, Combine, ConstantScorer, ExcludeScorer, OptionalScorer, OrScorer},
+        function::FunctionScorer,
         sets::{AllScorer, SetScorer},
     },
 };
@@ -27,6 +28,10 @@ impl SegmentRun<'_> {
             }
             Node::Constant { node, score } => {
                 Box::new(ConstantScorer { inner: self.build(node, false)?, score: *score })
+            }
+            Node::Function { node, leaf, function } => {
+                let inner = self.build(node, scored)?;
+                if scored { Box::new(FunctionScorer::new(inner, self.function(*leaf, *function))) } else { inner }
             }
             Node::Column { leaf, score } => self.column(*leaf, *score)?,
             Node::Set(set) => Box::new(SetScorer::new(self.filter.sets.get(*set)?.clone(), 0.0)),

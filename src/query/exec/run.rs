@@ -11,10 +11,12 @@ use crate::{
         ColumnInput, PatternScoring, Plan, SegmentFilter,
         bind::Node,
         collect::Accept,
+        function::BoundFunction,
         plan::Partial,
         scorer::{
             BoxScorer,
             column::{ColumnDamage, ColumnScorer},
+            function::FunctionValues,
             phrase::PhraseScorer,
             sets::{ListScorer, SetScorer},
             term::{Norms, TermScorer, TermWeight},
@@ -221,6 +223,15 @@ impl SegmentRun<'_> {
                 Box::new(ColumnScorer::new(ranges.clone(), column.clone(), score, self.column_damage.clone()))
             }
         })
+    }
+
+    /// A function's results by document.
+    pub(in crate::query) fn function(&self, leaf: usize, function: BoundFunction) -> FunctionValues {
+        let column = match self.filter.columns.get(leaf) {
+            Some(ColumnInput::Values { column, .. }) => Some(column.clone()),
+            _ => None,
+        };
+        FunctionValues::new(function, column, self.column_damage.clone())
     }
 
     /// The documents of a node as a set.

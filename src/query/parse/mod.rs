@@ -3,7 +3,7 @@
 mod fuzzy;
 mod lucene;
 mod plain;
-mod words;
+pub(in crate::query) mod words;
 
 use crate::{
     analysis::Analyzer,

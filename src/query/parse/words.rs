@@ -6,12 +6,12 @@ use crate::{
 };
 
 /// `query` with the field's boost.
-pub(super) fn boosted(query: Query, boost: f32) -> Query {
+pub(in crate::query) fn boosted(query: Query, boost: f32) -> Query {
     if boost == 1.0 { query } else { Query::Boost(Box::new(query), boost) }
 }
 
 /// At least one of `queries`; their scores add up.
-pub(super) fn any(mut queries: Vec<Query>) -> Query {
+pub(in crate::query) fn any(mut queries: Vec<Query>) -> Query {
     match queries.len() {
         0 => Query::None,
         1 => queries.remove(0),
@@ -24,7 +24,7 @@ pub(super) fn any(mut queries: Vec<Query>) -> Query {
 const FIELD_TIE_BREAKER: f32 = 0.3;
 
 /// The same thing in any of several fields: the best field counts, and the others a little.
-pub(super) fn best(mut queries: Vec<Query>) -> Query {
+pub(in crate::query) fn best(mut queries: Vec<Query>) -> Query {
     match queries.len() {
         0 => Query::None,
         1 => queries.remove(0),
@@ -33,7 +33,7 @@ pub(super) fn best(mut queries: Vec<Query>) -> Query {
 }
 
 /// All of `queries`.
-pub(super) fn all(mut queries: Vec<Query>) -> Query {
+pub(in crate::query) fn all(mut queries: Vec<Query>) -> Query {
     match queries.len() {
         0 => Query::None,
         1 => queries.remove(0),
@@ -42,7 +42,7 @@ pub(super) fn all(mut queries: Vec<Query>) -> Query {
 }
 
 /// One token in one field. A lone ideograph is the beginning of the bigrams that the index has.
-pub(super) fn term(field: &ParseField, token: &OwnedToken) -> Query {
+pub(in crate::query) fn term(field: &ParseField, token: &OwnedToken) -> Query {
     let query = if token.is_lone_ideograph {
         Query::prefix(field.field, token.term.clone())
     } else {
@@ -76,7 +76,7 @@ fn sequence(field: &ParseField, tokens: &[OwnedToken]) -> Query {
 }
 
 /// The parts of `text` between spaces; parts that are synonyms only together are one.
-pub(super) fn pieces<'t>(text: &'t str, fields: &[ParseField]) -> Vec<&'t str> {
+pub(in crate::query) fn pieces<'t>(text: &'t str, fields: &[ParseField]) -> Vec<&'t str> {
     let mut pieces: Vec<&str> = text.split_whitespace().collect();
     let at = |part: &str| part.as_ptr() as usize - text.as_ptr() as usize;
     for field in fields.iter().filter(|field| field.analyzer.has_synonyms()) {
@@ -94,7 +94,7 @@ pub(super) fn pieces<'t>(text: &'t str, fields: &[ParseField]) -> Vec<&'t str> {
 }
 
 /// A piece of text between spaces, as all fields see it.
-pub(super) struct Piece {
+pub(in crate::query) struct Piece {
     /// Fields that cut it into the same words.
     groups: Vec<Group>,
 }
@@ -182,7 +182,7 @@ impl Piece {
 const MAX_PHRASES: usize = 16;
 
 /// `text` word after word, in any of the fields; `None` if it has no word.
-pub(super) fn phrase(text: &str, fields: &[ParseField], slop: u32) -> Option<Query> {
+pub(in crate::query) fn phrase(text: &str, fields: &[ParseField], slop: u32) -> Option<Query> {
     let queries: Vec<_> = fields.iter().filter_map(|field| phrase_in(text, field, slop)).collect();
     (!queries.is_empty()).then(|| best(queries))
 }
@@ -241,7 +241,7 @@ fn extend_phrase((shift, terms): &mut Choice, word: &QueryWord, tokens: &[OwnedT
 
 /// The last word of `text`, still being typed, in one field: as it stands, as the beginning of longer words, and as
 /// what stemming may make of its completions.
-pub(super) fn typed(text: &str, field: &ParseField) -> Option<Query> {
+pub(in crate::query) fn typed(text: &str, field: &ParseField) -> Option<Query> {
     if field.analyzer.completes_words() {
         let words = field.analyzer.query_words(text);
         let words: Vec<_> = words.iter().filter(|word| !word.is_extra).map(|word| any_form(field, word)).collect();

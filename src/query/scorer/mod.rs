@@ -5,6 +5,7 @@
 
 pub(super) mod boolean;
 pub(super) mod column;
+pub(super) mod function;
 pub(super) mod phrase;
 pub(super) mod sets;
 pub(super) mod term;
@@ -30,6 +31,20 @@ pub(super) trait Scorer {
     /// Whether the candidate matches; asked for at most once. Its score may be asked for only if it does.
     fn confirm(&mut self) -> bool {
         true
+    }
+    /// No document of `from..to` scores higher. `from` is not below the current document; windows may overlap.
+    fn bound(&mut self, from: u32, to: u32) -> f32 {
+        let _ = (from, to);
+        f32::INFINITY
+    }
+    /// Where a window that starts at `target` best ends, exclusively: bounds beyond it may be higher. Above `target`.
+    fn window_end(&mut self, target: u32) -> u32 {
+        let _ = target;
+        crate::postings::END
+    }
+    /// From now on documents that score no higher than `min` may be left out.
+    fn set_min_score(&mut self, min: f32) {
+        let _ = min;
     }
     /// How dear confirming is, to ask the cheapest first; 0 if every candidate matches.
     fn confirm_cost(&self) -> u32 {
