@@ -83,6 +83,8 @@ export interface MergeStoragesOptions extends WorkOptions {
   memory?: Bytes;
   /** How postings are encoded. Default: as the first source has it. */
   codec?: PostingsCodec;
+  /** Put documents with the same words near each other: a smaller and faster index of text. Default false. */
+  reorder?: boolean;
 }
 
 /** The functions of the package: index.d.ts says what they do. */
@@ -261,7 +263,7 @@ function openSettings(pool: HostPool, options: OpenOptions): OpenSettings {
   return settings;
 }
 
-type MergeInput = { memory?: Bytes; maxSegments?: number; schema?: Schema; codec?: PostingsCodec };
+type MergeInput = { memory?: Bytes; maxSegments?: number; schema?: Schema; codec?: PostingsCodec; reorder?: boolean };
 
 function mergeSettings(pool: HostPool, options: MergeInput): MergeSettings {
   const settings: MergeSettings = {};
@@ -270,6 +272,7 @@ function mergeSettings(pool: HostPool, options: MergeInput): MergeSettings {
   if (options.maxSegments !== undefined) settings.maxSegments = options.maxSegments;
   if (options.schema !== undefined) settings.schema = toWireSchema(options.schema);
   if (options.codec !== undefined) settings.codec = options.codec;
+  if (options.reorder !== undefined) settings.reorder = options.reorder;
   return settings;
 }
 

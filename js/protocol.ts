@@ -30,6 +30,7 @@ export interface MergeSettings {
   memoryBytes?: number;
   schema?: unknown;
   codec?: PostingsCodec;
+  reorder?: boolean;
 }
 
 /** Number of an open index or build within one engine. */

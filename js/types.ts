@@ -447,7 +447,7 @@ export interface SearchStats {
 /** How far long work has come. */
 export interface Progress {
   /** What is going on. */
-  phase: "add" | "flush" | "mergeText" | "mergeColumns" | "mergeDocs" | "mergeVectors" | "commit" | "check";
+  phase: "add" | "flush" | "reorder" | "mergeText" | "mergeColumns" | "mergeDocs" | "mergeVectors" | "commit" | "check";
   /** Units done, of `total`. The unit is documents for adding, bytes for everything else. */
   done: number;
   /** Units in all; 0 while unknown. */

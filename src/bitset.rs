@@ -319,12 +319,52 @@ impl Ranks {
     }
 }
 
+/// Another order of the documents of a segment: a permutation, both ways. Costs 8 bytes per document.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DocOrder {
+    old: Vec<u32>,
+    new: Vec<u32>,
+}
+
+impl DocOrder {
+    /// The order that puts document `old[n]` at place `n`. `None` if that is no permutation.
+    pub fn new(old: Vec<u32>) -> Option<Self> {
+        const UNSET: u32 = u32::MAX;
+        let mut new = vec![UNSET; old.len()];
+        for (place, &doc) in old.iter().enumerate() {
+            let slot = new.get_mut(doc as usize).filter(|slot| **slot == UNSET)?;
+            *slot = place as u32;
+        }
+        Some(Self { old, new })
+    }
+
+    /// Documents.
+    pub fn num_docs(&self) -> u32 {
+        self.old.len() as u32
+    }
+
+    /// The document at each place.
+    pub fn old_docs(&self) -> &[u32] {
+        &self.old
+    }
+
+    /// Where a document goes.
+    ///
+    /// # Panics
+    /// If there is no such document.
+    #[inline]
+    pub fn place_of(&self, doc: u32) -> u32 {
+        self.new[doc as usize]
+    }
+}
+
 /// Where each document of several sources goes when they become one segment: sources in order, live
-/// documents only, their order kept.
+/// documents only, their order kept unless another one is given.
 #[derive(Debug, Clone, Default)]
 pub struct DocMap {
     sources: Vec<MappedSource>,
     num_docs: u32,
+    order: Option<Arc<DocOrder>>,
 }
 
 #[derive(Debug, Clone)]
@@ -353,6 +393,23 @@ impl DocMap {
         Some(map)
     }
 
+    /// The same map followed by a change of order.
+    ///
+    /// # Panics
+    /// If `order` is of another number of documents, or the map has an order already.
+    #[must_use]
+    pub fn with_order(mut self, order: Arc<DocOrder>) -> Self {
+        assert_eq!(order.num_docs(), self.num_docs, "an order of all documents");
+        assert!(self.order.is_none(), "one order");
+        self.order = Some(order);
+        self
+    }
+
+    /// The order of the documents, where it is not theirs in the sources.
+    pub fn order(&self) -> Option<&Arc<DocOrder>> {
+        self.order.as_ref()
+    }
+
     /// Live documents of all sources: the document count of the merged segment.
     pub fn num_docs(&self) -> u32 {
         self.num_docs
@@ -378,7 +435,7 @@ impl DocMap {
         self.sources.get(source).is_some_and(|source| source.num_docs != source.max_doc)
     }
 
-    /// New ordinal of the first live document of `source`.
+    /// New ordinal of the first live document of `source`, unless the order is another one.
     pub fn base(&self, source: usize) -> DocOrd {
         DocOrd(self.sources.get(source).map_or(self.num_docs, |source| source.base))
     }
@@ -387,10 +444,11 @@ impl DocMap {
     #[inline]
     pub fn get(&self, source: usize, doc: DocOrd) -> Option<DocOrd> {
         let source = self.sources.get(source)?;
-        match &source.live {
-            None => (doc.0 < source.max_doc).then(|| DocOrd(source.base + doc.0)),
-            Some(live) => live.set().contains(doc.0).then(|| DocOrd(source.base + live.rank(doc.0))),
-        }
+        let place = match &source.live {
+            None => (doc.0 < source.max_doc).then(|| source.base + doc.0),
+            Some(live) => live.set().contains(doc.0).then(|| source.base + live.rank(doc.0)),
+        }?;
+        Some(DocOrd(self.order.as_ref().map_or(place, |order| order.place_of(place))))
     }
 
     /// Whether a document is live.
@@ -509,6 +567,16 @@ mod tests {
                 assert_eq!(map.get(source, DocOrd(*max_doc)), None);
             }
             assert_eq!(map.num_docs(), next);
+            let mut old: Vec<u32> = (0..next).collect();
+            rng.shuffle(&mut old);
+            let order = Arc::new(DocOrder::new(old.clone()).expect("a permutation"));
+            let ordered = map.clone().with_order(order);
+            for (source, (max_doc, _)) in sources.iter().enumerate() {
+                for doc in (0..*max_doc).map(DocOrd) {
+                    let back = ordered.get(source, doc).map(|place| DocOrd(old[place.0 as usize]));
+                    assert_eq!(back, map.get(source, doc), "seed {seed}");
+                }
+            }
         }
         assert!(DocMap::new([(3, Some(Arc::new(BitSet::new(4))))]).is_none());
         assert!(DocMap::new([(u32::MAX, None), (1, None)]).is_none());

@@ -122,13 +122,14 @@ fn a_life_of_changes_ends_like_a_rebuild() {
                     6 => drop(index.commit().await.unwrap()),
                     _ => {
                         let max_segments = Some(random.u32(1..4));
-                        let merge = MergeOptions { max_segments, ..MergeOptions::default() };
+                        let merge = MergeOptions { max_segments, reorder: random.bool(), ..MergeOptions::default() };
                         index.merge(merge, &no_progress, &Cancel::new()).await.unwrap();
                     }
                 }
             }
             index.commit().await.unwrap();
-            index.merge(MergeOptions::default(), &no_progress, &Cancel::new()).await.unwrap();
+            let merge = MergeOptions { reorder: random.bool(), ..MergeOptions::default() };
+            index.merge(merge, &no_progress, &Cancel::new()).await.unwrap();
             let rebuilt = Index::open(MemoryStorage::new(), options(64 << 20, false)).await.unwrap();
             rebuilt.add(DocumentBatch::from_values(model.values().cloned().collect())).await.unwrap();
             rebuilt.commit().await.unwrap();
@@ -161,8 +162,8 @@ fn a_merge_changes_no_answer_where_nothing_was_deleted() {
             let request: SearchRequest = serde_json::from_value(request.clone()).unwrap();
             before.push(index.search(&request, &Cancel::new()).await.unwrap());
         }
-        for max_segments in [3, 1] {
-            let merge = MergeOptions { max_segments: Some(max_segments), ..MergeOptions::default() };
+        for (max_segments, reorder) in [(3, false), (1, false), (1, true)] {
+            let merge = MergeOptions { max_segments: Some(max_segments), reorder, ..MergeOptions::default() };
             index.merge(merge, &no_progress, &Cancel::new()).await.unwrap();
         }
         for (request, before) in requests.iter().zip(before) {

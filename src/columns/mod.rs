@@ -22,6 +22,7 @@ mod merge;
 mod meta;
 mod pack;
 mod packed;
+mod reorder;
 #[cfg(test)]
 mod tests;
 pub mod value;
@@ -36,6 +37,7 @@ pub use matcher::{BlockVerdict, ColumnMatcher};
 pub use merge::ColumnMerger;
 pub use meta::{BlockMeta, ColumnMeta};
 pub use packed::PackedBlock;
+pub use reorder::ColumnReorderer;
 pub use value::ColumnKind;
 
 use thiserror::Error;

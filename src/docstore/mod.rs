@@ -10,6 +10,7 @@
 mod block;
 mod index;
 mod merge;
+mod reorder;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -17,6 +18,7 @@ mod writer;
 pub use block::{DocBlock, Record};
 pub use index::{DocPlan, DocStoreIndex, StoredDocument};
 pub use merge::DocStoreMerger;
+pub use reorder::DocStoreReorderer;
 pub use writer::DocStoreWriter;
 
 use thiserror::Error;

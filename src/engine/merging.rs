@@ -8,7 +8,7 @@ use crate::{
     ids::SegmentId,
     index::{
         MergeReport, OnProgress, Phase, Progress,
-        merge::{Candidate, MergeLimits, TieredPolicy, merge_segments},
+        merge::{Candidate, MergeLimits, TieredPolicy, merge_reordered, merge_segments, reorder_needed_bytes},
         no_progress,
     },
     platform::{Cancel, now_millis},
@@ -20,7 +20,7 @@ use crate::{
 enum Goal {
     /// Towards `count` segments without deletions, among those that were there at the start and what they
     /// became (`made`): commits meanwhile must not make a merge endless.
-    Force { count: usize, among: HashSet<SegmentId>, made: HashSet<SegmentId> },
+    Force { count: usize, among: HashSet<SegmentId>, made: HashSet<SegmentId>, reorder: bool },
     /// What the tiered policy finds due.
     Policy,
 }
@@ -44,12 +44,13 @@ impl<S: Storage> Index<S> {
             Some(count) => {
                 let candidates = self.0.writer().await?.get().merge_candidates();
                 let among = candidates.into_iter().map(|(id, ..)| id).collect();
-                Goal::Force { count: count.max(1) as usize, among, made: HashSet::new() }
+                let (count, made) = (count.max(1) as usize, HashSet::new());
+                Goal::Force { count, among, made, reorder: options.reorder }
             }
             None => Goal::Policy,
         };
         let mut report = MergeReport::default();
-        while self.merge_round(&mut goal, options.memory_bytes, progress, cancel, &mut report).await? {}
+        while self.merge_round(&mut goal, options, progress, cancel, &mut report).await? {}
         report.num_segments = self.0.snapshot().segments().len() as u32;
         report.took = now_millis() - started;
         Ok(report)
@@ -58,8 +59,9 @@ impl<S: Storage> Index<S> {
     /// What a commit does afterwards: merges that are due, unless a merge is under way.
     pub(super) async fn auto_merge(&self) -> Result<()> {
         let Some(_turn) = self.0.merge_turn.try_lock() else { return Ok(()) };
-        let (memory, mut report) = (self.0.options.memory_bytes, MergeReport::default());
-        while self.merge_round(&mut Goal::Policy, memory, &no_progress, &Cancel::new(), &mut report).await? {}
+        let options = MergeOptions { memory_bytes: self.0.options.memory_bytes, ..MergeOptions::default() };
+        let mut report = MergeReport::default();
+        while self.merge_round(&mut Goal::Policy, options, &no_progress, &Cancel::new(), &mut report).await? {}
         Ok(())
     }
 
@@ -67,11 +69,12 @@ impl<S: Storage> Index<S> {
     async fn merge_round(
         &self,
         goal: &mut Goal,
-        memory_bytes: u64,
+        options: MergeOptions,
         progress: &dyn OnProgress,
         cancel: &Cancel,
         report: &mut MergeReport,
     ) -> Result<bool> {
+        let memory_bytes = options.memory_bytes;
         let mut writer = self.0.writer().await?;
         let candidates = writer.get().merge_candidates();
         let picked = pick(goal, &candidates, writer.get().snapshot().schema(), memory_bytes)?;
@@ -83,7 +86,11 @@ impl<S: Storage> Index<S> {
         let sources = task.open_sources().await?;
         let limits = MergeLimits { memory_bytes, codec: task.codec };
         let own = &self.0.opener.own;
-        let merged = merge_segments(own, task.id, &task.schema, sources, limits, progress, cancel).await?;
+        let merged = if options.reorder {
+            merge_reordered(own, task.id, &task.schema, sources, limits, progress, cancel).await?
+        } else {
+            merge_segments(own, task.id, &task.schema, sources, limits, progress, cancel).await?
+        };
         let (num_sources, dropped, total) = (task.num_sources(), task.dropped_docs(), merged.toc.file_len);
         progress.report(Progress { phase: Phase::Commit, done: 0, total });
         let mut writer = match self.0.writer().await {
@@ -139,9 +146,22 @@ fn pick(
         let is_due = |ix: &usize| !made.contains(&candidates[*ix].0) && segments[*ix].num_docs < segments[*ix].max_doc;
         picked = (0..segments.len()).find(is_due).map(|ix| vec![ix]).unwrap_or_default();
     }
+    let mut is_reordered = false;
+    if let Goal::Force { made, reorder: true, .. } = goal {
+        is_reordered = true;
+        if picked.is_empty() {
+            // What was there alone is put in order too.
+            picked = (0..segments.len())
+                .find(|&ix| !made.contains(&candidates[ix].0))
+                .map(|ix| vec![ix])
+                .unwrap_or_default();
+        }
+    }
     let needed = |picked: &[usize]| {
+        let docs = picked.iter().map(|&ix| u64::from(candidates[ix].1.max_doc)).sum();
+        let order = if is_reordered { reorder_needed_bytes(docs) } else { 0 };
         let sizes: Vec<_> = picked.iter().map(|&ix| (candidates[ix].1.max_doc, candidates[ix].2)).collect();
-        MergeLimits::needed_bytes(schema, &sizes)
+        MergeLimits::needed_bytes(schema, &sizes) + order
     };
     // More rounds, never a larger allocation: the largest sources wait.
     let least = picked.len().min(2);

@@ -118,7 +118,7 @@ async fn fill<S: Storage>(
     progress.report(Progress { phase: Phase::Flush, done: buffered, total: buffered });
     let num_segments = match max_segments {
         Some(_) => {
-            let merge = MergeOptions { max_segments, memory_bytes, codec: None };
+            let merge = MergeOptions { max_segments, memory_bytes, ..MergeOptions::default() };
             index.merge(merge, progress, cancel).await?.num_segments
         }
         None => commit.num_segments,

@@ -25,6 +25,8 @@ pub enum Phase {
     Add,
     /// A segment is being written from memory.
     Flush,
+    /// An order is being found in which similar documents are near each other.
+    Reorder,
     /// Terms and postings are being merged.
     MergeText,
     /// Columns and norms are being merged.

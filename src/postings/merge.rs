@@ -148,6 +148,22 @@ pub struct FieldMerger {
     terms: TermsWriter,
     current: Option<Current>,
     wants: Vec<Want>,
+    /// Postings of the current term, where the documents come in another order than they go out.
+    unsorted: Option<Unsorted>,
+}
+
+/// Documents of one term in any order: number, frequency, where its positions start.
+#[derive(Debug, Default)]
+struct Unsorted {
+    docs: Vec<(u32, u32, usize)>,
+    positions: Vec<u32>,
+}
+
+/// Bytes of memory that a term of `doc_freq` documents and `total_term_freq` occurrences takes where documents change
+/// their order.
+pub fn reordered_term_bytes(doc_freq: u32, total_term_freq: u64, positions: bool) -> u64 {
+    let entry = size_of::<(u32, u32, usize)>() + size_of::<(u32, u32)>();
+    u64::from(doc_freq) * entry as u64 + if positions { total_term_freq.saturating_mul(4) } else { 0 }
 }
 
 impl FieldMerger {
@@ -188,6 +204,7 @@ impl FieldMerger {
             options,
             sources: found,
             seen: BitSet::new(if options.freqs { 0 } else { map.num_docs() }),
+            unsorted: map.order().map(|_| Unsorted::default()),
             map,
             norms,
             window_bytes: window_bytes.max(1 << 12),
@@ -299,6 +316,7 @@ impl FieldMerger {
             current.reader = None;
             current.at += 1;
         }
+        self.write_sorted(postings);
         if let Some(info) = self.writer.finish_term(postings) {
             self.terms.push(&current.term, &info, terms)?;
         }
@@ -349,11 +367,11 @@ impl FieldMerger {
                     positions.enter_doc(freq);
                     self.add_doc(target, freq);
                 }
-                let (source, writer) = (&mut self.sources[ix], &mut self.writer);
-                let mut emit = |position| {
-                    if target.is_some() {
-                        writer.add_position(position, out);
-                    }
+                let (source, writer, unsorted) = (&mut self.sources[ix], &mut self.writer, &mut self.unsorted);
+                let mut emit = |position| match unsorted {
+                    _ if target.is_none() => {}
+                    Some(unsorted) => unsorted.positions.push(position),
+                    None => writer.add_position(position, out),
                 };
                 match positions.run(&source.main, &source.positions, &mut emit) {
                     Ok(None) => {}
@@ -379,6 +397,28 @@ impl FieldMerger {
 
     fn add_doc(&mut self, target: Option<DocOrd>, freq: u32) {
         let Some(DocOrd(doc)) = target else { return };
+        if let Some(unsorted) = &mut self.unsorted {
+            unsorted.docs.push((doc, freq, unsorted.positions.len()));
+        } else {
+            self.write_doc(doc, freq);
+        }
+    }
+
+    /// Writes the documents of a term that came in another order.
+    fn write_sorted(&mut self, out: &mut Vec<u8>) {
+        let Some(mut unsorted) = self.unsorted.take() else { return };
+        unsorted.docs.sort_unstable();
+        for &(doc, freq, start) in &unsorted.docs {
+            self.write_doc(doc, freq);
+            let positions = unsorted.positions.get(start..start + freq as usize).unwrap_or_default();
+            positions.iter().for_each(|&position| self.writer.add_position(position, out));
+        }
+        unsorted.docs.clear();
+        unsorted.positions.clear();
+        self.unsorted = Some(unsorted);
+    }
+
+    fn write_doc(&mut self, doc: u32, freq: u32) {
         if self.options.freqs {
             self.writer.add_doc(doc, freq, self.norms[doc as usize]);
         } else {
@@ -409,8 +449,12 @@ impl FieldMerger {
         let windows: usize = self.sources.iter().map(|source| source.main.len() + source.positions.len()).sum();
         let docs = self.current.as_ref().and_then(|current| current.reader.as_ref());
         let docs = docs.map_or(0, |reader| reader.docs.entries.capacity() * 8);
+        let unsorted = self.unsorted.as_ref().map_or(0, |unsorted| {
+            unsorted.docs.capacity() * size_of::<(u32, u32, usize)>() + unsorted.positions.capacity() * 4
+        });
         windows
             + docs
+            + unsorted
             + self.norms.len()
             + self.seen.memory_bytes()
             + self.writer.memory_bytes()

@@ -47,7 +47,7 @@ mod writer;
 pub use impacts::Impact;
 
 pub use inverter::{FieldParts, InvertedField, Inverter};
-pub use merge::{FieldMerger, MergeStep, Want, merge_norms};
+pub use merge::{FieldMerger, MergeStep, Want, merge_norms, reordered_term_bytes};
 pub use reader::{Damage, END, Lookahead, Postings};
 pub use term_bytes::{Runs, TermBytes};
 pub use writer::MAX_DOCS;

@@ -41,6 +41,7 @@ mod owners;
 mod plan;
 mod query;
 mod reader;
+mod reorder;
 mod row;
 #[cfg(test)]
 mod tests;
@@ -54,6 +55,7 @@ pub use owners::{NumberList, write_numbers};
 pub use plan::{NO_DOC, RowWindow, WindowOptions};
 pub use query::VectorQuery;
 pub use reader::VectorsReader;
+pub use reorder::VectorsReorderer;
 pub use row::{VectorOrd, Verify, row_bytes};
 pub use writer::{RowChunks, VectorsWriter};
 

@@ -73,6 +73,8 @@ pub(super) struct JobSettings {
     memory_bytes: Option<u64>,
     #[serde(default = "one_segment")]
     max_segments: Option<u32>,
+    #[serde(default)]
+    reorder: bool,
 }
 
 fn one_segment() -> Option<u32> {
@@ -86,6 +88,7 @@ impl JobSettings {
             max_segments: self.max_segments,
             memory_bytes: self.memory_bytes.unwrap_or(default.memory_bytes),
             codec: self.codec,
+            reorder: self.reorder,
         }
     }
 

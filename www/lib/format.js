@@ -35,7 +35,7 @@ export function words(name, { capital = false } = {}) {
 
 /** The last word of a phase such as `mergeVectors`, for a progress line. */
 export function phase(name) {
-  const said = { add: "Adding documents", flush: "Writing a segment", mergeText: "Merging postings", mergeColumns: "Merging columns",
+  const said = { add: "Adding documents", flush: "Writing a segment", reorder: "Finding an order", mergeText: "Merging postings", mergeColumns: "Merging columns",
     mergeDocs: "Merging stored documents", mergeVectors: "Merging vectors", commit: "Committing", check: "Checking" };
   return said[name] ?? words(name, { capital: true });
 }

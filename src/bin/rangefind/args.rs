@@ -207,6 +207,9 @@ pub struct MergeArgs {
     /// Merge until at most this many segments are left.
     #[arg(long, default_value_t = 1)]
     pub max_segments: u32,
+    /// Put documents with the same words near each other: a smaller and faster index of text, and a longer merge.
+    #[arg(long)]
+    pub reorder: bool,
     /// Memory for buffers, for example 256MiB.
     #[arg(long, default_value = "64MiB", value_parser = parse_bytes)]
     pub memory: u64,

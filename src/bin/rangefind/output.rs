@@ -122,6 +122,7 @@ fn words(phase: Phase) -> &'static str {
     match phase {
         Phase::Add => "adding documents",
         Phase::Flush => "writing a segment",
+        Phase::Reorder => "finding an order",
         Phase::MergeText => "merging postings",
         Phase::MergeColumns => "merging columns",
         Phase::MergeDocs => "merging documents",

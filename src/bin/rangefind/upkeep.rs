@@ -22,6 +22,7 @@ pub async fn merge(args: MergeArgs, output: Output) -> Result<Verdict> {
         max_segments: Some(args.max_segments),
         memory_bytes: args.memory,
         codec: args.codec.map(Into::into),
+        reorder: args.reorder,
     };
     let cancel = Cancel::new();
     let bar = Bar::new(output, None, None);

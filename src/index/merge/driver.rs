@@ -14,14 +14,17 @@ use bytes::Bytes;
 use futures_util::future::try_join_all;
 
 use crate::{
-    bitset::{BitSet, DocMap},
+    bitset::{BitSet, DocMap, DocOrder},
     codec::PostingsCodec,
     columns::{ColumnKind, ColumnMerger},
     docstore::DocStoreMerger,
     error::{Error, ErrorKind, Result},
     ids::{FieldOrd, SegmentId},
-    index::report::{OnProgress, Phase, Progress},
-    platform::{Cancel, now_millis, yield_now},
+    index::{
+        merge::pace::Pace,
+        report::{OnProgress, Phase, Progress},
+    },
+    platform::Cancel,
     postings::{FieldMerger, MergeStep, TextStream, merge_norms},
     schema::{FieldKind, Schema},
     segment::{OpenSegment, SectionKind, SectionRange, SegmentFileWriter, Spill, Toc, VerifiedFile},
@@ -38,8 +41,8 @@ const MIN_WINDOW_BYTES: u64 = 16 << 10;
 const WINDOWS_PER_SOURCE: u64 = 4;
 /// The writer's buffers, one filling and one on its way, and the output of a step.
 const FIXED_BYTES: u64 = 1 << 20;
-/// How long the merge computes before it gives way to the event loop and looks at the cancel flag.
-const TURN_MILLIS: f64 = 8.0;
+/// A change of order, both ways.
+pub(super) const ORDER_BYTES_PER_DOC: u64 = 8;
 
 /// One segment that goes into a merge, read past the cache.
 #[derive(Debug, Clone)]
@@ -104,8 +107,24 @@ pub async fn merge_segments<S: Storage, F: File>(
     progress: &dyn OnProgress,
     cancel: &Cancel,
 ) -> Result<Merged> {
+    merge_in_order(target, id, schema, sources, None, limits, progress, cancel).await
+}
+
+/// The same with the documents in `order` behind, which is one of the live documents of all sources.
+#[allow(clippy::too_many_arguments)]
+pub(super) async fn merge_in_order<S: Storage, F: File>(
+    target: &S,
+    id: SegmentId,
+    schema: &Schema,
+    sources: Vec<MergeSource<F>>,
+    order: Option<Arc<DocOrder>>,
+    limits: MergeLimits,
+    progress: &dyn OnProgress,
+    cancel: &Cancel,
+) -> Result<Merged> {
     let sizes: Vec<_> = sources.iter().map(|s| (s.segment.max_doc(), s.segment.reader().pinned_bytes())).collect();
-    let needed = MergeLimits::needed_bytes(schema, &sizes);
+    let held = order.as_ref().map_or(0, |order| u64::from(order.num_docs()) * ORDER_BYTES_PER_DOC);
+    let needed = MergeLimits::needed_bytes(schema, &sizes) + held;
     if needed > limits.memory_bytes {
         let (have, count) = (limits.memory_bytes, sources.len());
         let what = format!("merging {count} segments needs {needed} bytes of memory, the budget is {have}");
@@ -113,7 +132,11 @@ pub async fn merge_segments<S: Storage, F: File>(
     }
     let map = DocMap::new(sources.iter().map(|source| (source.segment.max_doc(), source.live.clone())));
     let too_many = || Error::new(ErrorKind::OverBudget, "the merged segment would have more than 2^32 - 1 documents");
-    let docs = Arc::new(map.ok_or_else(too_many)?);
+    let mut map = map.ok_or_else(too_many)?;
+    if let Some(order) = order {
+        map = map.with_order(order);
+    }
+    let docs = Arc::new(map);
     let total = sources.iter().map(|source| source.segment.reader().toc().file_len).sum();
     let merge = Merge {
         target,
@@ -122,7 +145,9 @@ pub async fn merge_segments<S: Storage, F: File>(
         codec: limits.codec,
         sources,
         docs,
-        pace: Pace { progress, cancel, last_turn: now_millis(), phase: Phase::MergeText, done: 0, total },
+        // What is held in another order than it is read: the rest of the budget.
+        spare_bytes: (limits.memory_bytes - needed).max(MIN_WINDOW_BYTES),
+        pace: Pace::new(progress, cancel, Phase::MergeText, total),
         fixed_bytes: needed - FIXED_BYTES,
         peak_memory_bytes: 0,
     };
@@ -141,41 +166,14 @@ pub async fn merge_segments<S: Storage, F: File>(
     result
 }
 
-/// Progress and good manners of a long computation.
-struct Pace<'a> {
-    progress: &'a dyn OnProgress,
-    cancel: &'a Cancel,
-    last_turn: f64,
-    phase: Phase,
-    done: u64,
-    total: u64,
-}
-
-impl Pace<'_> {
-    async fn read(&mut self, bytes: u64) -> Result<()> {
-        self.done += bytes;
-        self.turn().await
-    }
-
-    async fn turn(&mut self) -> Result<()> {
-        self.cancel.check()?;
-        if now_millis() - self.last_turn >= TURN_MILLIS {
-            self.progress.report(Progress { phase: self.phase, done: self.done.min(self.total), total: self.total });
-            yield_now().await;
-            self.cancel.check()?;
-            self.last_turn = now_millis();
-        }
-        Ok(())
-    }
-}
-
-struct Merge<'a, S: Storage, F: File> {
+pub(super) struct Merge<'a, S: Storage, F: File> {
     target: &'a S,
     id: SegmentId,
-    sources: Vec<MergeSource<F>>,
+    pub(super) sources: Vec<MergeSource<F>>,
     docs: Arc<DocMap>,
-    window_bytes: u64,
+    pub(super) window_bytes: u64,
     codec: PostingsCodec,
+    pub(super) spare_bytes: u64,
     pace: Pace<'a>,
     /// Accounted for from the start: norms, maps, metadata.
     fixed_bytes: u64,
@@ -184,7 +182,7 @@ struct Merge<'a, S: Storage, F: File> {
 
 impl<S: Storage, F: File> Merge<'_, S, F> {
     async fn run(mut self, schema: &Schema, spill_names: &mut Vec<String>) -> Result<Merged> {
-        self.pace.cancel.check()?;
+        self.pace.check()?;
         let mut out = SegmentFileWriter::create(self.target, self.id).await?;
         for (field, spec) in schema.fields() {
             self.pace.phase = Phase::MergeText;
@@ -211,18 +209,23 @@ impl<S: Storage, F: File> Merge<'_, S, F> {
             }
         }
         let toc = out.finish(self.docs.num_docs()).await?;
-        self.pace.cancel.check()?;
+        self.pace.check()?;
         let (bytes_read, peak_memory_bytes) = (self.pace.done, self.peak_memory_bytes);
         Ok(Merged { toc, docs: self.docs, bytes_read, peak_memory_bytes })
     }
 
     /// Notes how much memory is held: what was accounted for at the start and the buffers named here.
-    fn account(&mut self, buffers: usize) {
+    pub(super) fn account(&mut self, buffers: usize) {
         self.peak_memory_bytes = self.peak_memory_bytes.max(self.fixed_bytes + buffers as u64);
     }
 
     /// Reads ranges of one kind of section, each of its source, all at a time; in order.
-    async fn read(&mut self, kind: SectionKind, field: FieldOrd, wants: &[(usize, Range<u64>)]) -> Result<Vec<Bytes>> {
+    pub(super) async fn read(
+        &mut self,
+        kind: SectionKind,
+        field: FieldOrd,
+        wants: &[(usize, Range<u64>)],
+    ) -> Result<Vec<Bytes>> {
         let wants: Vec<_> = wants.iter().map(|(source, range)| (*source, kind, range.clone())).collect();
         self.read_mixed(field, &wants).await
     }
@@ -265,6 +268,9 @@ impl<S: Storage, F: File> Merge<'_, S, F> {
                 merge_norms(&docs, source, first, &bytes, &mut norms);
                 first = end;
             }
+        }
+        if let Some(order) = self.docs.order() {
+            norms = order.old_docs().iter().map(|&doc| norms[doc as usize]).collect();
         }
         Ok(norms)
     }
@@ -332,6 +338,9 @@ impl<S: Storage, F: File> Merge<'_, S, F> {
         field: FieldOrd,
         kind: ColumnKind,
     ) -> Result<()> {
+        if let Some(order) = self.docs.order().cloned() {
+            return self.column_in_order(out, field, kind, order).await;
+        }
         let sources = self.sources.iter().map(|source| source.segment.column(field).cloned()).collect();
         let mut merger = ColumnMerger::new(kind, sources, Arc::clone(&self.docs))?;
         let mut data = Vec::new();
@@ -351,6 +360,9 @@ impl<S: Storage, F: File> Merge<'_, S, F> {
     }
 
     async fn stored(&mut self, out: &mut SegmentFileWriter<S::Writer>) -> Result<()> {
+        if let Some(order) = self.docs.order().cloned() {
+            return self.stored_in_order(out, order).await;
+        }
         let missing = |id| Error::new(ErrorKind::Corrupt, format!("segment {id} has no document index"));
         let sources = self
             .sources
@@ -388,6 +400,9 @@ impl<S: Storage, F: File> Merge<'_, S, F> {
             let what =
                 format!("field {}: vectors of {} dimensions, the schema says {}", field.0, other.dims(), options.dims);
             return Err(Error::new(ErrorKind::Corrupt, what));
+        }
+        if let (Some(order), [Some(source)]) = (self.docs.order().cloned(), &sources[..]) {
+            return self.vectors_in_order(out, field, Arc::clone(source), order).await;
         }
         let mut merger = VectorsMerger::new(options, sources, Arc::clone(&self.docs), self.window_bytes);
         let mut rows = Vec::new();
