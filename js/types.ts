@@ -70,8 +70,9 @@ export interface SearchRequest {
   /** Words to look for, never a syntax error: see `syntax`. Or a tree of clauses: see {@link Clause}. */
   query?: string | Clause;
   /**
-   * How `query` is read. `"plain"` (default): every character is text, except that `"double quotes"` make a phrase.
-   * `"lucene"`: `+must -not "a phrase" field:term pre* (group)^2`; what is ignored is reported.
+   * How `query` is read. `"plain"` (default): every character is text, except that `"double quotes"` make a phrase and `-word`
+   * leaves documents out. `"lucene"`: `+must -not "a phrase"~2 field:term wo?d* fuzz~1 /reg(ex)?/ year:[2019 TO 2021] size:>=10
+   * _exists_:tag (group)^2`; what is ignored is reported.
    */
   syntax?: "plain" | "lucene";
   /** Text fields to search. Default: all. */
@@ -80,6 +81,17 @@ export interface SearchRequest {
   match?: "any" | "all";
   /** Treat the last word as a prefix, for search as you type. Default false. */
   prefix?: boolean;
+  /**
+   * Typing errors that a word may have, in plain mode: characters inserted, left out, replaced, or swapped with their
+   * neighbours. `"auto"` goes by the length of the word: none below 3 characters, one up to 5, two above; none in words with
+   * digits. What is written as asked scores higher. Default 0.
+   */
+  fuzzy?: 0 | 1 | 2 | "auto";
+  /**
+   * Characters at the beginning of a word that are always as asked, with `fuzzy`: far less of the index is looked at, and few
+   * people mistype the first letter. Default 1.
+   */
+  fuzzyPrefixLength?: number;
   /** Look for the nearest vectors too, or alone. */
   vector?: VectorClause;
   /** How the text and the vector ranking become one, where both are asked. Default `"rrf"` with k 60. */

@@ -127,7 +127,7 @@ pub struct SearchArgs {
     /// Hits to skip.
     #[arg(long, default_value_t = 0)]
     pub offset: u32,
-    /// Read the query as `+must -not "a phrase" field:term pre* (group)^2`.
+    /// Read the query as `+must -not "a phrase"~2 field:term wo?d* fuzz~1 /reg(ex)?/ year:[2019 TO 2021] (group)^2`.
     #[arg(long)]
     pub lucene: bool,
     /// Read the query as a JSON clause: `{ "match": { "field": "body", "text": "range requests" } }`.
@@ -139,6 +139,12 @@ pub struct SearchArgs {
     /// The last word is a prefix.
     #[arg(long)]
     pub prefix: bool,
+    /// Typing errors that a word may have: 0, 1, 2, or `auto`, by its length.
+    #[arg(long)]
+    pub fuzzy: Option<String>,
+    /// Characters at the beginning of a word without typing errors. Default 1.
+    #[arg(long)]
+    pub fuzzy_prefix: Option<u32>,
     /// Text fields to search, separated by commas.
     #[arg(long, value_delimiter = ',')]
     pub fields: Vec<String>,

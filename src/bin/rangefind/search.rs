@@ -10,8 +10,8 @@ use rangefind::{
     error::{Error, ErrorKind, Result},
     ids::DocId,
     query::request::{
-        CollapseClause, Explanation, FacetClause, Fuse, GpuMode, Hit, MatchMode, Missing, QueryInput, SortKey,
-        SortOrder, Syntax, VectorClause,
+        CollapseClause, Explanation, FacetClause, Fuse, Fuzziness, GpuMode, Hit, MatchMode, Missing, QueryInput,
+        SortKey, SortOrder, Syntax, VectorClause,
     },
     storage::AnyStorage,
 };
@@ -71,6 +71,12 @@ fn make_request(args: &SearchArgs, index: &Index<AnyStorage>) -> Result<SearchRe
         fields: Some(args.fields.clone()).filter(|fields| !fields.is_empty()),
         matching: if args.all { MatchMode::All } else { MatchMode::Any },
         prefix: args.prefix,
+        fuzzy: match args.fuzzy.as_deref() {
+            None => Fuzziness::default(),
+            Some("auto") => Fuzziness::Auto,
+            Some(edits) => Fuzziness::Edits(parse_edits(edits)?),
+        },
+        fuzzy_prefix_length: args.fuzzy_prefix,
         vector: vector_clause(args, index)?,
         fuse: parse_fuse(&args.fuse)?,
         filter,
@@ -94,6 +100,11 @@ fn read_query(text: &str, is_tree: bool) -> Result<QueryInput> {
     }
     let tree = serde_json::from_str(text);
     tree.map(QueryInput::Tree).map_err(|error| Error::with_source(ErrorKind::InvalidArgument, "query", error))
+}
+
+fn parse_edits(text: &str) -> Result<u8> {
+    let edits = text.parse().ok().filter(|edits| *edits <= 2);
+    edits.ok_or_else(|| Error::invalid(format!("--fuzzy {text:?}: expected 0, 1, 2 or auto")))
 }
 
 fn vector_clause(args: &SearchArgs, index: &Index<AnyStorage>) -> Result<Option<VectorClause>> {
