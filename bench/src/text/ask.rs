@@ -2,7 +2,8 @@
 
 use rangefind::{
     ids::FieldOrd,
-    query::{BooleanQuery, PhraseQuery, PrefixScoring, Query},
+    query::{BooleanQuery, PatternScoring, PhraseQuery, Query},
+    terms::TermPattern,
 };
 use tantivy::{
     Term,
@@ -79,7 +80,8 @@ impl Ask {
                 Query::Phrase(PhraseQuery { field: TEXT, terms: terms.collect(), slop: *slop })
             }
             Self::Prefix(prefix) => {
-                Query::Prefix { field: TEXT, prefix: prefix.clone().into_bytes(), scoring: PrefixScoring::Constant }
+                let pattern = TermPattern::Prefix(prefix.clone().into_bytes());
+                Query::Pattern { field: TEXT, pattern, scoring: PatternScoring::Constant }
             }
             Self::Without(ask, others) => {
                 Query::Boolean(BooleanQuery { must: vec![ask.ours()], must_not: all(others), ..boolean })

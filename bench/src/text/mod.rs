@@ -66,16 +66,14 @@ pub fn differential(effort: Effort) -> Vec<Row> {
 
 /// Compares, then measures every class.
 pub fn run(effort: Effort) -> Vec<Row> {
-    let bench = Bench::prepare(effort);
+    let mut bench = Bench::prepare(effort);
+    // For work on one kind of query.
+    if let Ok(only) = env::var("TEXT_CLASS") {
+        bench.classes.retain(|class| class.name.contains(&only));
+    }
     let mut rows = bench.compare();
-    let only = env::var("TEXT_CLASS").ok();
-    let wanted = |class: &&Class| only.as_ref().is_none_or(|only| class.name.contains(only.as_str()));
-    let measured: Vec<Measured> = bench
-        .classes
-        .iter()
-        .filter(wanted)
-        .flat_map(|class| measure::measure(&bench.ours, &bench.peer, class, effort))
-        .collect();
+    let measured: Vec<Measured> =
+        bench.classes.iter().flat_map(|class| measure::measure(&bench.ours, &bench.peer, class, effort)).collect();
     export(&bench.classes, &measured).unwrap_or_else(|error| panic!("queries for the package: {error}"));
     let mean = geometric_mean(measured.iter().map(Measured::ratio));
     rows.push(
