@@ -331,6 +331,11 @@ impl Postings {
         self.doc
     }
 
+    /// Whether it was moved behind the last document.
+    pub fn is_at_end(&self) -> bool {
+        self.doc == END && self.loaded.is_some() && self.at != usize::MAX
+    }
+
     /// Occurrences in the current document; 1 where frequencies are not kept.
     #[inline]
     pub fn freq(&mut self) -> u32 {
@@ -420,6 +425,16 @@ impl Postings {
         }
         let to = if self.docs[self.len - 1] < end { self.len } else { find_at_least(&self.docs, end) };
         (&self.docs[self.at..to], &self.freqs[self.at..to])
+    }
+
+    /// The documents of [`Self::block_until`] alone: frequencies stay undecoded.
+    #[inline]
+    pub fn docs_until(&mut self, end: u32) -> &[u32] {
+        if self.doc >= end {
+            return &[];
+        }
+        let to = if self.docs[self.len - 1] < end { self.len } else { find_at_least(&self.docs, end) };
+        &self.docs[self.at..to]
     }
 
     /// Goes `count` documents on inside the decoded block, or to the first one of the next block.
@@ -520,6 +535,26 @@ impl Lookahead {
         let entry = self.skips.entry();
         let end = if self.skips.block() >= self.skips.num_full() { positions_len } else { entry.positions_end() };
         entry.positions_at.min(positions_len)..end.min(positions_len)
+    }
+
+    /// Number and last document of the group of blocks that this one is in; `None` for a tail.
+    #[inline]
+    pub fn group(&self) -> Option<(u32, u32)> {
+        self.skips.group()
+    }
+
+    /// Impacts of that group. None at all means that nothing is known.
+    pub fn group_impacts(&self, each: impl FnMut(Impact)) {
+        let range = self.skips.group_impacts();
+        let mut reader = Reader::new(self.bytes.get(range).unwrap_or_default());
+        if let Err(error) = impacts::for_each(&mut reader, each) {
+            self.damage.note(error);
+        }
+    }
+
+    /// Whether `target` is behind all documents that skip data know of, and there is no tail.
+    pub fn is_behind(&self, target: u32) -> bool {
+        self.skips.is_behind(target)
     }
 
     /// Impacts of the block; of the whole term for a tail. None at all means that nothing is known.

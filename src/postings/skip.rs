@@ -57,6 +57,8 @@ pub(super) struct Skips {
     /// Where the next entry is read.
     reader_at: usize,
     group_last: u32,
+    /// Where the impacts of the group are.
+    group_impacts: Range<usize>,
 }
 
 impl Skips {
@@ -137,6 +139,23 @@ impl Skips {
         self.term_impacts.clone()
     }
 
+    /// Number and last document of the group that the block is in; `None` for a tail.
+    #[inline]
+    pub fn group(&self) -> Option<(u32, u32)> {
+        (self.block < self.num_full).then_some((self.block / GROUP_BLOCKS as u32, self.group_last))
+    }
+
+    /// Where the impacts of the group are, in the skip data.
+    pub fn group_impacts(&self) -> Range<usize> {
+        self.group_impacts.clone()
+    }
+
+    /// Whether the block is in the last group, no tail follows, and `target` is behind it.
+    pub fn is_behind(&self, target: u32) -> bool {
+        let is_last = self.block / GROUP_BLOCKS as u32 + 1 >= self.num_groups();
+        self.num_blocks == self.num_full && is_last && target > self.group_last
+    }
+
     fn num_groups(&self) -> u32 {
         self.num_full.div_ceil(GROUP_BLOCKS as u32)
     }
@@ -165,7 +184,8 @@ impl Skips {
             self.group_last = self.group_reader(group, bytes).u32()?;
             if self.options.freqs {
                 let mut reader = Reader::at(&bytes[..self.skip_len], self.reader_at);
-                reader.prefixed()?;
+                let len = reader.prefixed()?.len();
+                self.group_impacts = reader.offset() - len..reader.offset();
                 self.reader_at = reader.offset();
             }
         }

@@ -5,7 +5,7 @@
 //! `score = w - w / (1 + freq * inv[norm])` with `w = boost * idf`. In this form the score never falls with the
 //! frequency and never rises with the length, in floating point too, so that impacts bound it.
 
-use std::sync::Arc;
+use std::{cell::RefCell, sync::Arc};
 
 use crate::{postings::norms, terms::FieldTotals};
 
@@ -34,12 +34,33 @@ pub fn idf(doc_freq: u64, num_docs: u64) -> f32 {
 /// Factor of a frequency by norm, shared by the terms of a field.
 pub type LengthTable = Arc<[f32; 256]>;
 
+/// What a table depends on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct TableKey {
+    params: Bm25Params,
+    /// 0 without norms.
+    average: f64,
+}
+
+thread_local! {
+    /// The table made last: it costs as much as a small query, and queries ask for the same one again.
+    static LAST_TABLE: RefCell<Option<(TableKey, LengthTable)>> = const { RefCell::new(None) };
+}
+
 /// The table of a field; without norms every document has the average length.
 pub fn length_table(params: Bm25Params, totals: &FieldTotals, has_norms: bool) -> LengthTable {
-    let (k1, b) = (f64::from(params.k1.max(1e-6)), f64::from(params.b));
     let average = totals.sum_total_term_freq as f64 / totals.doc_count.max(1) as f64;
+    let key = TableKey { params, average: if has_norms { average } else { 0.0 } };
+    LAST_TABLE.with_borrow_mut(|last| match last {
+        Some((known, table)) if *known == key => table.clone(),
+        _ => last.insert((key, make_table(key))).1.clone(),
+    })
+}
+
+fn make_table(TableKey { params, average }: TableKey) -> LengthTable {
+    let (k1, b) = (f64::from(params.k1.max(1e-6)), f64::from(params.b));
     Arc::new(std::array::from_fn(|norm| {
-        let share = if has_norms && average > 0.0 { f64::from(norms::decode(norm as u8)) / average } else { 1.0 };
+        let share = if average > 0.0 { f64::from(norms::decode(norm as u8)) / average } else { 1.0 };
         (1.0 / (k1 * ((1.0 - b) + b * share).max(1e-9))) as f32
     }))
 }

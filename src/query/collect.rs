@@ -11,7 +11,7 @@
 //!     essential terms: add their scores up in an array, block by block
 //!     each document with a score: if it could still get there, ask the non-essential terms, highest bound first
 //! ```
-//! A document without an essential term cannot get there. All comparisons are on the rounded sum: rounding is monotone,
+//! A document without an essential term cannot get there. One term alone and conjunctions are in [`terms`]. All comparisons are on the rounded sum: rounding is monotone,
 //! so a bound that does not reach the threshold speaks for every score below it.
 
 use std::ops::Range;
@@ -29,6 +29,11 @@ use crate::{
     topk::TopK,
 };
 
+mod terms;
+
+pub(super) use terms::conjunction;
+use terms::single;
+
 /// Documents in a window of a union.
 const WINDOW: u32 = 4096;
 /// Documents between two looks at the cancel flag.
@@ -38,28 +43,38 @@ const CANCEL_EVERY: u32 = 4096;
 pub(super) struct Accept<'a> {
     live: Option<&'a BitSet>,
     filter: Option<&'a BitSet>,
+    /// What the query's own conditions leave.
+    conditions: Option<&'a BitSet>,
 }
 
 impl<'a> Accept<'a> {
     pub fn new(filter: &'a SegmentFilter) -> Self {
-        Self { live: filter.live.as_deref(), filter: filter.filter.as_deref() }
+        Self { live: filter.live.as_deref(), filter: filter.filter.as_deref(), conditions: None }
+    }
+
+    /// Those that are in `conditions` as well.
+    pub fn with_conditions(self, conditions: Option<&'a BitSet>) -> Self {
+        Self { conditions, ..self }
+    }
+
+    fn sets(&self) -> impl Iterator<Item = &'a BitSet> {
+        [self.live, self.filter, self.conditions].into_iter().flatten()
     }
 
     /// Whether every document does.
     pub fn all(&self) -> bool {
-        self.live.is_none() && self.filter.is_none()
+        self.sets().next().is_none()
     }
 
     #[inline(always)]
     pub fn has(&self, doc: u32) -> bool {
-        self.live.is_none_or(|set| set.contains(doc)) && self.filter.is_none_or(|set| set.contains(doc))
+        self.sets().all(|set| set.contains(doc))
     }
 
     /// The first document at or above `doc` that counts; [`END`] if there is none.
     pub fn next(&self, mut doc: u32) -> u32 {
-        let at = |set: Option<&BitSet>, doc| set.map_or(Some(doc), |set| set.next_set(doc));
         loop {
-            let Some(first) = at(self.live, doc).and_then(|doc| at(self.filter, doc)) else { return END };
+            let Some(first) = self.sets().try_fold(doc, |doc, set| set.next_set(doc)) else { return END };
             if self.has(first) {
                 return first;
             }
@@ -69,7 +84,7 @@ impl<'a> Accept<'a> {
 
     /// How many of `set` count.
     pub fn count(&self, mut set: BitSet) -> u32 {
-        for other in [self.live, self.filter].into_iter().flatten() {
+        for other in self.sets() {
             if other.len() == set.len() {
                 set.and(other);
             }
@@ -90,17 +105,26 @@ impl Ranking<'_> {
     /// Offers a document that was not checked yet.
     #[inline(always)]
     fn offer(&mut self, doc: u32, score: f32, threshold: &mut f32) {
-        if score > *threshold && self.accept.has(doc) && self.top.push(score, (self.segment, doc)) {
+        if score > *threshold && self.accept.has(doc) {
+            self.offer_accepted(doc, score, threshold);
+        }
+    }
+
+    /// Offers a document that counts.
+    #[inline(always)]
+    fn offer_accepted(&mut self, doc: u32, score: f32, threshold: &mut f32) {
+        if score > *threshold && self.top.push(score, (self.segment, doc)) {
             *threshold = self.top.threshold();
         }
     }
 }
 
-/// Every document of a scorer in a window; up to [`END`] where all are. With `skip`, stretches whose bound does not reach
-/// the threshold are jumped over, and the scorer may leave out what cannot get there.
-pub(super) fn each(scorer: &mut dyn Scorer, window: &Range<u32>, ranking: &mut Ranking<'_>, skip: bool) -> Result<()> {
+/// Every document of a scorer in a window, up to [`END`] where all are; how many of them count. With `skip`, stretches
+/// whose bound does not reach the threshold are jumped over, the scorer may leave out what cannot get there, and the
+/// number says nothing.
+pub(super) fn each(scorer: &mut dyn Scorer, window: &Range<u32>, ranking: &mut Ranking<'_>, skip: bool) -> Result<u64> {
     let mut threshold = ranking.top.threshold();
-    let (mut seen, mut bounded_to) = (0u32, 0);
+    let (mut found, mut seen, mut bounded_to) = (0, 0u32, 0);
     let mut doc = if window.start == 0 { scorer.next() } else { scorer.advance(window.start) };
     if skip && threshold > f32::NEG_INFINITY {
         scorer.set_min_score(threshold);
@@ -114,8 +138,9 @@ pub(super) fn each(scorer: &mut dyn Scorer, window: &Range<u32>, ranking: &mut R
             }
         }
         if ranking.accept.has(doc) {
+            found += 1;
             let (score, before) = (scorer.score(), threshold);
-            ranking.offer(doc, score, &mut threshold);
+            ranking.offer_accepted(doc, score, &mut threshold);
             if skip && threshold > before {
                 scorer.set_min_score(threshold);
             }
@@ -126,7 +151,7 @@ pub(super) fn each(scorer: &mut dyn Scorer, window: &Range<u32>, ranking: &mut R
         }
         doc = scorer.next();
     }
-    Ok(())
+    Ok(found)
 }
 
 /// How many documents a scorer has.
@@ -198,34 +223,6 @@ impl Groups {
         }
         sum as f32
     }
-}
-
-/// One term: blocks that cannot get there are not decoded.
-fn single(term: &mut TermScorer, from: u32, ranking: &mut Ranking<'_>) -> Result<()> {
-    let (mut docs, mut scores) = ([0; BLOCK_LEN], [0.0; BLOCK_LEN]);
-    let mut threshold = ranking.top.threshold();
-    term.max_score();
-    let mut doc = term.advance(from);
-    let mut blocks = 0u32;
-    while doc != END {
-        if threshold > f32::NEG_INFINITY {
-            let (bound, last) = term.bound_at(doc);
-            if bound <= threshold {
-                doc = term.advance(last.saturating_add(1));
-                continue;
-            }
-        }
-        let count = term.score_block(END, &mut docs, &mut scores);
-        for (&doc, &score) in docs[..count].iter().zip(&scores[..count]) {
-            ranking.offer(doc, score, &mut threshold);
-        }
-        doc = term.doc();
-        blocks += 1;
-        if blocks.is_multiple_of(64) {
-            ranking.cancel.check()?;
-        }
-    }
-    Ok(())
 }
 
 struct Union<'t> {
@@ -458,67 +455,4 @@ impl Union<'_> {
         self.order = order;
         self.groups = Some(groups);
     }
-}
-
-/// Documents of a window with all terms, which give none behind it. Blocks of the rarest term that cannot get there even with the best of the others are not
-/// decoded; a document is given up as soon as it cannot.
-pub(super) fn conjunction(terms: &mut [TermScorer], from: u32, ranking: &mut Ranking<'_>) -> Result<()> {
-    terms.sort_by_key(|term| term.cost());
-    let Some((lead, others)) = terms.split_first_mut() else { return Ok(()) };
-    lead.max_score();
-    let max_scores: Vec<f64> = others.iter_mut().map(|term| f64::from(term.max_score())).collect();
-    // What the terms from each place on can give at most.
-    let mut rest: Vec<f64> = max_scores;
-    for place in (0..rest.len().saturating_sub(1)).rev() {
-        rest[place] += rest[place + 1];
-    }
-    rest.push(0.0);
-    let mut threshold = ranking.top.threshold();
-    let mut doc = lead.advance(from);
-    let mut steps = 0u32;
-    let mut block_end = 0;
-    'lead: while doc != END {
-        if doc > block_end || steps == 0 {
-            if threshold > f32::NEG_INFINITY {
-                let (bound, last) = lead.bound_at(doc);
-                if (f64::from(bound) + rest[0]) as f32 <= threshold {
-                    doc = lead.advance(last.saturating_add(1));
-                    continue;
-                }
-                block_end = last;
-            } else {
-                block_end = doc;
-            }
-        }
-        steps = steps.wrapping_add(1);
-        if steps.is_multiple_of(CANCEL_EVERY) {
-            ranking.cancel.check()?;
-        }
-        let mut sum = f64::NAN;
-        for (place, term) in others.iter_mut().enumerate() {
-            let found = term.advance(doc);
-            if found != doc {
-                doc = if found == END { END } else { lead.advance(found) };
-                continue 'lead;
-            }
-            if place == 0 {
-                sum = f64::from(lead.score());
-                if (sum + rest[0]) as f32 <= threshold {
-                    doc = lead.next();
-                    continue 'lead;
-                }
-            }
-            sum += f64::from(term.score());
-            if (sum + rest[place + 1]) as f32 <= threshold {
-                doc = lead.next();
-                continue 'lead;
-            }
-        }
-        if others.is_empty() {
-            sum = f64::from(lead.score());
-        }
-        ranking.offer(doc, sum as f32, &mut threshold);
-        doc = lead.next();
-    }
-    Ok(())
 }

@@ -40,6 +40,10 @@ pub fn compare<'a>(ours: &Ours, peer: &Peer, asks: impl Iterator<Item = &'a Ask>
         compared.counts += 1;
         if ask.scores_alike() {
             let found = ours.run(&mine, Mode::Top(10)).top;
+            let both = ours.run(&mine, Mode::TopAndCount);
+            if (&both.top, both.count) != (&found, count) {
+                return Err(format!("{ask:?}: best and count together are {both:?}, alone {found:?} and {count:?}"));
+            }
             let expected = peer.run(theirs.as_ref(), Mode::Top(10)).top;
             let is_near = |(mine, theirs): (&(f32, u32), &(f32, u32))| {
                 let (mine, theirs) = (f64::from(mine.0) * PEER_FACTOR, f64::from(theirs.0));

@@ -121,7 +121,11 @@ impl Ours {
         match mode {
             Mode::Top(k) => Answer { top: top(k), count: None },
             Mode::Count => Answer { top: Vec::new(), count: count() },
-            Mode::TopAndCount => Answer { top: top(10), count: count() },
+            Mode::TopAndCount => {
+                let both = plan.top_k_and_count(10, &self.filters, &self.cancel);
+                let (top, count) = both.expect("the index is sound");
+                Answer { top: top.into_iter().map(|hit| (hit.score, hit.doc.0)).collect(), count: Some(count) }
+            }
         }
     }
 }

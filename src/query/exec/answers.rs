@@ -7,7 +7,6 @@ use crate::{
     platform::Cancel,
     query::{
         Plan, ScoredDoc, SegmentFilter, Total,
-        bind::Node,
         collect::{self, Accept, Ranking},
     },
     topk::TopK,
@@ -18,6 +17,16 @@ use super::{run::SegmentRun, shapes::Bulk};
 /// Windows of fewer documents are scored one by one: a collector of its own costs more to set up.
 const SHORT_WINDOW: usize = 1024;
 
+/// How much of the documents is looked at.
+enum Effort<'a> {
+    /// What could win.
+    Skip,
+    /// The same, and all that match are counted.
+    Count(&'a mut u64),
+    /// All.
+    All,
+}
+
 impl Plan {
     /// The `k` best documents: score descending, then segment and document ascending. Skips what cannot get there.
     /// `filters` has one entry per segment.
@@ -25,7 +34,25 @@ impl Plan {
     /// # Errors
     /// `corrupt` if postings are damaged, `aborted` once cancelled.
     pub fn top_k(&self, k: usize, filters: &[SegmentFilter], cancel: &Cancel) -> Result<Vec<ScoredDoc>> {
-        self.rank(k, filters, cancel, false)
+        self.rank(k, filters, cancel, Effort::Skip)
+    }
+
+    /// The same, and how many documents match: in one pass where that costs less than two.
+    ///
+    /// # Errors
+    /// As [`Self::top_k`].
+    pub fn top_k_and_count(
+        &self,
+        k: usize,
+        filters: &[SegmentFilter],
+        cancel: &Cancel,
+    ) -> Result<(Vec<ScoredDoc>, u64)> {
+        if k == 0 || self.data.iter().any(|data| data.partial.is_some()) {
+            return Ok((self.top_k(k, filters, cancel)?, self.count(filters, cancel)?));
+        }
+        let mut count = 0;
+        let top = self.rank(k, filters, cancel, Effort::Count(&mut count))?;
+        Ok((top, count))
     }
 
     /// The same without skipping anything: the twin that tests compare with.
@@ -33,15 +60,21 @@ impl Plan {
     /// # Errors
     /// As [`Self::top_k`].
     pub fn top_k_exhaustive(&self, k: usize, filters: &[SegmentFilter], cancel: &Cancel) -> Result<Vec<ScoredDoc>> {
-        self.rank(k, filters, cancel, true)
+        self.rank(k, filters, cancel, Effort::All)
     }
 
-    fn rank(&self, k: usize, filters: &[SegmentFilter], cancel: &Cancel, all: bool) -> Result<Vec<ScoredDoc>> {
+    fn rank(
+        &self,
+        k: usize,
+        filters: &[SegmentFilter],
+        cancel: &Cancel,
+        effort: Effort<'_>,
+    ) -> Result<Vec<ScoredDoc>> {
         self.check_ready()?;
         if self.purpose.depth().is_some_and(|depth| depth < k) {
             return Err(Error::invalid(format!("the {k} best of a plan for {:?}", self.purpose)));
         }
-        self.rank_windows(k, filters, cancel, all)
+        self.rank_windows(k, filters, cancel, effort)
     }
 
     /// The best of what was read so far.
@@ -51,22 +84,32 @@ impl Plan {
         filters: &[SegmentFilter],
         cancel: &Cancel,
     ) -> Result<Vec<ScoredDoc>> {
-        self.rank_windows(k, filters, cancel, false)
+        self.rank_windows(k, filters, cancel, Effort::Skip)
     }
 
-    fn rank_windows(&self, k: usize, filters: &[SegmentFilter], cancel: &Cancel, all: bool) -> Result<Vec<ScoredDoc>> {
+    fn rank_windows(
+        &self,
+        k: usize,
+        filters: &[SegmentFilter],
+        cancel: &Cancel,
+        mut effort: Effort<'_>,
+    ) -> Result<Vec<ScoredDoc>> {
         let mut top = TopK::new(k);
         for run in self.runs(filters)? {
             if k == 0 {
                 break;
             }
             match &self.data[run.segment].partial {
-                None => self.rank_run(&run, &mut top, cancel, all)?,
+                None => self.rank_run(&run, &mut top, cancel, &mut effort)?,
                 Some(partial) => {
                     for window in &partial.windows {
                         cancel.check()?;
                         let run = SegmentRun::new(self, run.segment, run.filter).within(window.clone());
-                        self.rank_run(&run, &mut top, cancel, all || window.len() < SHORT_WINDOW)?;
+                        if window.len() < SHORT_WINDOW {
+                            self.rank_run(&run, &mut top, cancel, &mut Effort::All)?;
+                        } else {
+                            self.rank_run(&run, &mut top, cancel, &mut effort)?;
+                        }
                     }
                 }
             }
@@ -75,17 +118,35 @@ impl Plan {
         Ok(hits.map(|hit| ScoredDoc { score: hit.score, segment: hit.ord.0, doc: DocOrd(hit.ord.1) }).collect())
     }
 
-    fn rank_run(&self, run: &SegmentRun<'_>, top: &mut TopK<(u32, u32)>, cancel: &Cancel, all: bool) -> Result<()> {
-        let mut ranking = Ranking { top, segment: run.segment as u32, accept: Accept::new(run.filter), cancel };
-        let scored = if all { None } else { run.bulk() };
-        match scored {
+    fn rank_run(
+        &self,
+        run: &SegmentRun<'_>,
+        top: &mut TopK<(u32, u32)>,
+        cancel: &Cancel,
+        effort: &mut Effort<'_>,
+    ) -> Result<()> {
+        let skips = !matches!(effort, Effort::All);
+        // Conditions are sets of all documents, so that all lists have to be there.
+        let is_whole = self.data[run.segment].partial.is_none();
+        let split = if skips && is_whole { run.split_conditions(&self.root) } else { None };
+        let (root, conditions) = split.as_ref().map_or((&self.root, None), |(core, set)| (core, Some(set)));
+        let accept = Accept::new(run.filter).with_conditions(conditions);
+        let mut ranking = Ranking { top, segment: run.segment as u32, accept, cancel };
+        let bulk = if skips { run.bulk(root) } else { None };
+        let is_bulk = bulk.is_some();
+        let mut found = 0;
+        match bulk {
             Some(Bulk::Union(mut terms, groups)) => collect::union(&mut terms, groups, &run.window, &mut ranking)?,
             Some(Bulk::Conjunction(mut terms)) => collect::conjunction(&mut terms, run.window.start, &mut ranking)?,
             None => {
-                if let Some(mut scorer) = run.build(&self.root, true) {
-                    collect::each(scorer.as_mut(), &run.window, &mut ranking, !all)?;
+                if let Some(mut scorer) = run.build(root, true) {
+                    let skips = matches!(effort, Effort::Skip);
+                    found = collect::each(scorer.as_mut(), &run.window, &mut ranking, skips)?;
                 }
             }
+        }
+        if let Effort::Count(count) = effort {
+            **count += if is_bulk { run.count(root, &ranking.accept, cancel)? } else { found };
         }
         run.check()
     }
@@ -134,19 +195,13 @@ impl Plan {
             cancel.check()?;
             let accept = Accept::new(run.filter);
             if accept.all()
-                && let Some(count) = run.known_count()
+                && let Some(count) = run.known_count(&self.root)
             {
                 total += count;
                 continue;
             }
             self.check_lists(run.segment)?;
-            if matches!(self.root, Node::All(_)) {
-                total += u64::from(accept.count(BitSet::full(self.segments[run.segment].max_doc)));
-            } else if let Some(leaves) = self.root.any_leaves() {
-                total += u64::from(accept.count(run.union_set(&leaves)));
-            } else if let Some(mut scorer) = run.build(&self.root, false) {
-                total += collect::count(scorer.as_mut(), &accept, cancel)?;
-            }
+            total += run.count(&self.root, &accept, cancel)?;
             run.check()?;
         }
         Ok(total)
@@ -159,7 +214,7 @@ impl Plan {
     pub fn total(&self, filters: &[SegmentFilter], cancel: &Cancel) -> Result<Total> {
         self.check_ready()?;
         let has_lists = |run: &SegmentRun<'_>| {
-            let is_known = Accept::new(run.filter).all() && run.known_count().is_some();
+            let is_known = Accept::new(run.filter).all() && run.known_count(&self.root).is_some();
             is_known || self.check_lists(run.segment).is_ok()
         };
         if self.runs(filters)?.all(|run| has_lists(&run)) {
@@ -189,10 +244,7 @@ impl Plan {
             return Ok(BitSet::new(self.segments[segment].max_doc));
         };
         self.check_lists(segment)?;
-        let mut set = match self.root.any_leaves() {
-            Some(leaves) => run.union_set(&leaves),
-            None => run.set(&self.root),
-        };
+        let mut set = run.matching_set(&self.root);
         run.check()?;
         for other in [&filter.live, &filter.filter].into_iter().flatten() {
             if other.len() == set.len() {

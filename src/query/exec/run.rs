@@ -62,9 +62,9 @@ impl SegmentRun<'_> {
         self.plan.segments[self.segment].max_doc
     }
 
-    /// The count of a query that statistics answer, where every document counts.
-    pub(super) fn known_count(&self) -> Option<u64> {
-        match &self.plan.root {
+    /// The count of a tree that statistics answer, where every document counts.
+    pub(super) fn known_count(&self, root: &Node) -> Option<u64> {
+        match root {
             Node::Term { leaf, .. } => {
                 Some(self.plan.data[self.segment].terms[*leaf].info.map_or(0, |info| u64::from(info.doc_freq)))
             }

@@ -57,7 +57,7 @@ impl Node {
     }
 
     /// Terms of a query that is nothing but a conjunction of terms.
-    fn conjunction_leaves(&self) -> Option<Vec<(usize, f32)>> {
+    pub(super) fn conjunction_leaves(&self) -> Option<Vec<(usize, f32)>> {
         match self {
             Self::Boolean { must, should, must_not, filter, .. }
                 if should.is_empty() && must_not.is_empty() && filter.is_empty() =>
@@ -78,13 +78,13 @@ fn terms_of(nodes: &[Node]) -> Option<Vec<(usize, f32)>> {
 }
 
 impl SegmentRun<'_> {
-    /// The collector of the whole query, if it has one.
-    pub(super) fn bulk(&self) -> Option<Bulk> {
-        if let Some(leaves) = self.plan.root.union_leaves() {
+    /// The collector of a tree, if it has one.
+    pub(super) fn bulk(&self, root: &Node) -> Option<Bulk> {
+        if let Some(leaves) = root.union_leaves() {
             let terms = leaves.iter().filter_map(|&(leaf, boost)| self.term(leaf, boost)).collect();
             return Some(Bulk::Union(terms, None));
         }
-        if let Some(groups) = self.plan.root.union_groups() {
+        if let Some(groups) = root.union_groups() {
             let (mut terms, mut group_of) = (Vec::new(), Vec::new());
             for (group, (leaves, _)) in groups.iter().enumerate() {
                 for term in leaves.iter().filter_map(|&(leaf, boost)| self.term(leaf, boost)) {
@@ -95,7 +95,7 @@ impl SegmentRun<'_> {
             let tie_breakers = groups.iter().map(|(_, share)| *share).collect();
             return Some(Bulk::Union(terms, Some(Groups::new(group_of, tie_breakers))));
         }
-        let leaves = self.plan.root.conjunction_leaves()?;
+        let leaves = root.conjunction_leaves()?;
         leaves.iter().map(|&(leaf, boost)| self.term(leaf, boost)).collect::<Option<Vec<_>>>().map(Bulk::Conjunction)
     }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use crate::{
     codec::bitpack::BLOCK_LEN,
-    postings::{END, Lookahead, Postings},
+    postings::{END, Impact, Lookahead, Postings},
     query::{
         bm25::{self, LengthTable},
         scorer::Scorer,
@@ -23,6 +23,18 @@ impl Norms {
     pub fn get(&self, doc: u32) -> u8 {
         self.bytes.get(doc.wrapping_sub(self.first_doc) as usize).copied().unwrap_or(1)
     }
+
+    /// Frequency times length factor of each document; they ascend.
+    #[inline]
+    fn factors(&self, docs: &[u32], freqs: &[u32], lengths: &[f32; 256], out: &mut [f32; BLOCK_LEN]) {
+        let (Some(&first), Some(&last)) = (docs.first(), docs.last()) else { return };
+        let has_all = first >= self.first_doc && ((last - self.first_doc) as usize) < self.bytes.len();
+        let norms: &[u8] = &self.bytes;
+        for ((&doc, &freq), out) in docs.iter().zip(freqs).zip(out) {
+            let norm = if has_all { norms[(doc - self.first_doc) as usize] } else { self.get(doc) };
+            *out = freq as f32 * lengths[usize::from(norm)];
+        }
+    }
 }
 
 /// Weight and lengths of a term.
@@ -37,6 +49,18 @@ impl TermWeight {
     pub fn score(&self, freq: f32, norm: u8) -> f32 {
         bm25::score(self.weight, freq * self.lengths[usize::from(norm)])
     }
+
+    /// The highest score of some impacts; `None` if there are none. The score rises with frequency times length factor,
+    /// so that one is computed for all.
+    #[inline]
+    fn best_of(&self, impacts: impl FnOnce(&mut dyn FnMut(Impact))) -> Option<f32> {
+        if self.weight <= 0.0 {
+            return Some(0.0);
+        }
+        let mut best = f32::NEG_INFINITY;
+        impacts(&mut |impact| best = best.max(impact.freq as f32 * self.lengths[usize::from(impact.norm)]));
+        (best > f32::NEG_INFINITY).then(|| bm25::score(self.weight, best))
+    }
 }
 
 /// The documents of one term.
@@ -48,13 +72,15 @@ pub(in crate::query) struct TermScorer {
     lookahead: Option<Lookahead>,
     /// Block and bound computed last.
     bounded: Option<(u32, f32)>,
+    /// The same of a group of blocks.
+    bounded_group: Option<(u32, f32)>,
     max_score: Option<f32>,
 }
 
 impl TermScorer {
     pub fn new(postings: Postings, weight: TermWeight, norms: Norms) -> Self {
         let lookahead = postings.lookahead();
-        Self { postings, weight, norms, lookahead, bounded: None, max_score: None }
+        Self { postings, weight, norms, lookahead, bounded: None, bounded_group: None, max_score: None }
     }
 
     /// No document of the term scores higher. Of a short term the true maximum: call before moving.
@@ -64,8 +90,8 @@ impl TermScorer {
         }
         let mut max = f32::NEG_INFINITY;
         if self.lookahead.is_some() {
-            let weight = &self.weight;
-            self.postings.term_impacts(|impact| max = max.max(weight.score(impact.freq as f32, impact.norm)));
+            let best = self.weight.best_of(|each| self.postings.term_impacts(each));
+            max = best.unwrap_or(f32::NEG_INFINITY);
         } else if self.postings.is_short() {
             if self.postings.doc() == END {
                 self.postings.next();
@@ -93,11 +119,7 @@ impl TermScorer {
         {
             return bound;
         }
-        let (mut bound, weight) = (f32::NEG_INFINITY, &self.weight);
-        lookahead.impacts(|impact| bound = bound.max(weight.score(impact.freq as f32, impact.norm)));
-        if bound == f32::NEG_INFINITY {
-            bound = max_score;
-        }
+        let bound = self.weight.best_of(|each| lookahead.impacts(each)).unwrap_or(max_score);
         self.bounded = Some((block, bound));
         bound
     }
@@ -111,6 +133,40 @@ impl TermScorer {
                 (self.block_bound(), last)
             }
             None => (self.max_score(), END - 1),
+        }
+    }
+
+    /// The first document at or above `target` that a block could hold whose bound `passes`; [`END`] if there is none.
+    /// Targets ascend.
+    pub fn next_promising(&mut self, mut target: u32, passes: impl Fn(f32) -> bool) -> u32 {
+        let max_score = self.max_score();
+        if !passes(max_score) {
+            return END;
+        }
+        loop {
+            let Some(lookahead) = &mut self.lookahead else { return target };
+            let last = lookahead.seek(target);
+            if let Some((group, group_last)) = lookahead.group() {
+                let bound = match self.bounded_group {
+                    Some((known, bound)) if known == group => bound,
+                    _ => self.weight.best_of(|each| lookahead.group_impacts(each)).unwrap_or(max_score),
+                };
+                self.bounded_group = Some((group, bound));
+                if !passes(bound) {
+                    target = group_last.saturating_add(1);
+                    if lookahead.is_behind(target) {
+                        return END;
+                    }
+                    continue;
+                }
+            }
+            if passes(self.block_bound()) {
+                return target;
+            }
+            target = last.saturating_add(1);
+            if self.lookahead.as_ref().is_none_or(Lookahead::is_last) {
+                return END;
+            }
         }
     }
 
@@ -147,19 +203,52 @@ impl TermScorer {
         docs_out: &mut [u32; BLOCK_LEN],
         scores_out: &mut [f32; BLOCK_LEN],
     ) -> usize {
+        let count = self.score_until(end, docs_out, scores_out);
+        self.postings.consume(count);
+        count
+    }
+
+    /// Scores the documents from the current one to the end of its block and stays on the last of them, so that the
+    /// next block is not decoded before it is known to matter. There is a current document; the number given.
+    #[inline]
+    pub fn score_rest_of_block(&mut self, docs_out: &mut [u32; BLOCK_LEN], scores_out: &mut [f32; BLOCK_LEN]) -> usize {
+        let count = self.score_until(END, docs_out, scores_out);
+        self.postings.consume(count - 1);
+        count
+    }
+
+    #[inline]
+    fn score_until(&mut self, end: u32, docs_out: &mut [u32; BLOCK_LEN], scores_out: &mut [f32; BLOCK_LEN]) -> usize {
         let (docs, freqs) = self.postings.block_until(end);
         let count = docs.len();
         docs_out[..count].copy_from_slice(docs);
-        let lengths = &*self.weight.lengths;
-        for ((&doc, &freq), out) in docs.iter().zip(freqs).zip(scores_out.iter_mut()) {
-            *out = freq as f32 * lengths[usize::from(self.norms.get(doc))];
-        }
+        self.norms.factors(docs, freqs, &self.weight.lengths, scores_out);
         let weight = self.weight.weight;
         for out in &mut scores_out[..count] {
             *out = bm25::score(weight, *out);
         }
-        self.postings.consume(count);
         count
+    }
+
+    /// Keeps those of `docs`, which ascend, that the term has and that with its score and `rest` pass the threshold;
+    /// their number. Scores are added to `sums`.
+    #[inline]
+    pub fn add_scores(&mut self, docs: &mut [u32], sums: &mut [f64; BLOCK_LEN], rest: f64, threshold: f32) -> usize {
+        let mut kept = 0;
+        for ix in 0..docs.len() {
+            let doc = docs[ix];
+            if self.postings.advance(doc) == doc {
+                let sum = sums[ix] + f64::from(self.score());
+                (docs[kept], sums[kept]) = (doc, sum);
+                kept += usize::from((sum + rest) as f32 > threshold);
+            }
+        }
+        kept
+    }
+
+    /// Whether it was moved behind its last document.
+    pub fn is_at_end(&self) -> bool {
+        self.postings.is_at_end()
     }
 
     /// Frequency and norm of the current document, for explanations.

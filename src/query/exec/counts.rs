@@ -1,0 +1,237 @@
+//! Counts, and sets of the documents of a tree, without scores.
+//!
+//! Lists of frequent terms become bit sets that are combined word by word; rare ones are walked, the rarest first. What
+//! costs less is estimated from document frequencies before anything is decoded.
+
+#![forbid(unsafe_code)]
+
+use crate::{
+    bitset::BitSet,
+    error::Result,
+    platform::Cancel,
+    postings::{END, Postings},
+    query::{
+        bind::Node,
+        collect::{self, Accept},
+    },
+};
+
+use super::run::SegmentRun;
+
+/// Steps, in units of decoding one document into a set.
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    /// Documents at most.
+    docs: u64,
+    /// Of going through the documents one by one.
+    walk: u64,
+    /// Of the set.
+    set: u64,
+}
+
+/// Of going to a given document of a list. Measured on 256k documents: 6–9 ns against 1–2 ns.
+const ADVANCE: u64 = 5;
+/// Documents whose words of a set are combined in one unit.
+const DOCS_PER_UNIT: u64 = 512;
+/// Documents that are scored for each one that conditions leave, at most: with fewer left, these lead.
+const DOCS_PER_ACCEPTED: u64 = 64;
+/// Documents between two looks at the cancel flag are those of so many blocks.
+const CANCEL_EVERY: u32 = 64;
+
+impl SegmentRun<'_> {
+    /// How many documents of a tree count, exactly.
+    pub(super) fn count(&self, root: &Node, accept: &Accept<'_>, cancel: &Cancel) -> Result<u64> {
+        if accept.all()
+            && let Some(count) = self.known_count(root)
+        {
+            return Ok(count);
+        }
+        if self.cost(root).is_some_and(|cost| cost.set <= cost.walk) {
+            return Ok(u64::from(accept.count(self.tree_set(root))));
+        }
+        if let Some(leaves) = root.conjunction_leaves() {
+            let lists: Option<Vec<_>> = leaves.iter().map(|&(leaf, _)| self.postings(leaf, false)).collect();
+            return lists.map_or(Ok(0), |lists| count_common(lists, accept, cancel));
+        }
+        match self.build(root, false) {
+            Some(mut scorer) => collect::count(scorer.as_mut(), accept, cancel),
+            None => Ok(0),
+        }
+    }
+
+    /// What counting a node costs; `None` where no set is made of it.
+    fn cost(&self, node: &Node) -> Option<Cost> {
+        let max_doc = u64::from(self.max_doc());
+        let combine = max_doc / DOCS_PER_UNIT;
+        Some(match node {
+            Node::None => Cost { docs: 0, walk: 0, set: 0 },
+            Node::All(_) | Node::Set(_) => Cost { docs: max_doc, walk: max_doc, set: combine },
+            Node::Term { leaf, .. } => {
+                let info = self.plan.data[self.segment].terms[*leaf].info;
+                let docs = info.map_or(0, |info| u64::from(info.doc_freq));
+                Cost { docs, walk: docs, set: docs + combine }
+            }
+            Node::Constant { node, .. } => self.cost(node)?,
+            Node::DisMax { nodes, .. } => self.cost_of_any(nodes)?,
+            Node::Boolean { must, should, must_not, filter, min_should } => {
+                let mut required = Vec::with_capacity(must.len() + filter.len() + 1);
+                for node in must.iter().chain(filter) {
+                    required.push(self.cost(node)?);
+                }
+                match min_should {
+                    0 => {}
+                    1 => required.push(self.cost_of_any(should)?),
+                    _ => return None,
+                }
+                let lead = required.iter().map(|cost| cost.docs).min()?;
+                let others = required.len() as u64 - 1 + must_not.len() as u64;
+                let excluded = self.cost_of_any(must_not)?;
+                let walks = required.iter().map(|cost| cost.walk).filter(|walk| *walk > lead * ADVANCE);
+                let dense_walks = walks.map(|_| lead * ADVANCE).sum::<u64>();
+                let walk = lead + lead * ADVANCE * others + dense_walks;
+                let set = required.iter().map(|cost| cost.set).sum::<u64>() + excluded.set + combine * others;
+                Cost { docs: lead, walk, set }
+            }
+            Node::Phrase { .. } | Node::Pattern { .. } | Node::Column { .. } => return None,
+        })
+    }
+
+    fn cost_of_any(&self, nodes: &[Node]) -> Option<Cost> {
+        let mut all = Cost { docs: 0, walk: 0, set: u64::from(self.max_doc()) / DOCS_PER_UNIT };
+        for node in nodes {
+            let cost = self.cost(node)?;
+            all.docs += cost.docs;
+            // Each step looks for the smallest document of all.
+            all.walk += cost.walk * (ADVANCE + nodes.len() as u64);
+            all.set += cost.set;
+        }
+        Some(all)
+    }
+
+    /// A tree without its conditions that do not score, and the documents that these leave; `None` where there are no
+    /// such conditions, or walking them costs less than a set.
+    pub(super) fn split_conditions(&self, node: &Node) -> Option<(Node, BitSet)> {
+        let Node::Boolean { must, should, must_not, filter, min_should } = node else { return None };
+        let is_positive = !must.is_empty() || *min_should > 0;
+        if !is_positive || (must_not.is_empty() && filter.is_empty()) {
+            return None;
+        }
+        let core = match must.as_slice() {
+            [one] if should.is_empty() => one.clone(),
+            _ => Node::Boolean {
+                must: must.clone(),
+                should: should.clone(),
+                must_not: Vec::new(),
+                filter: Vec::new(),
+                min_should: *min_should,
+            },
+        };
+        let conditions = Node::Boolean {
+            must: Vec::new(),
+            should: Vec::new(),
+            must_not: must_not.clone(),
+            filter: if filter.is_empty() { vec![Node::All(0.0)] } else { filter.clone() },
+            min_should: 0,
+        };
+        let (core_cost, cost) = (self.cost(&core)?, self.cost(&conditions)?);
+        let pays = cost.set <= core_cost.docs * ADVANCE && core_cost.docs <= cost.docs * DOCS_PER_ACCEPTED;
+        pays.then(|| (core, self.tree_set(&conditions)))
+    }
+
+    /// The documents of a tree of terms.
+    pub(super) fn tree_set(&self, node: &Node) -> BitSet {
+        let mut words = vec![0u64; (self.max_doc() as usize).div_ceil(64)];
+        self.add_to(node, &mut words);
+        BitSet::from_words(words, self.max_doc())
+    }
+
+    fn add_any(&self, nodes: &[Node], words: &mut [u64]) {
+        nodes.iter().for_each(|node| self.add_to(node, words));
+    }
+
+    /// Adds the documents of a node to a set.
+    fn add_to(&self, node: &Node, words: &mut [u64]) {
+        match node {
+            Node::None => {}
+            // Bits beyond the last document are dropped at the end.
+            Node::All(_) => words.fill(u64::MAX),
+            Node::Term { leaf, .. } => {
+                if let Some(postings) = self.postings(*leaf, false) {
+                    add_all(postings, words);
+                }
+            }
+            Node::Constant { node, .. } => self.add_to(node, words),
+            Node::DisMax { nodes, .. } => self.add_any(nodes, words),
+            Node::Boolean { must, should, must_not, filter, min_should }
+                if must.is_empty() && filter.is_empty() && must_not.is_empty() && *min_should <= 1 =>
+            {
+                self.add_any(should, words);
+            }
+            Node::Boolean { must, should, must_not, filter, min_should: min_should @ 0..=1 } => {
+                let empty = || vec![0u64; words.len()];
+                let mut found: Option<Vec<u64>> = None;
+                let mut keep = |set: Vec<u64>| match &mut found {
+                    None => found = Some(set),
+                    Some(found) => found.iter_mut().zip(&set).for_each(|(word, other)| *word &= other),
+                };
+                for node in must.iter().chain(filter) {
+                    let mut set = empty();
+                    self.add_to(node, &mut set);
+                    keep(set);
+                }
+                if *min_should == 1 {
+                    let mut set = empty();
+                    self.add_any(should, &mut set);
+                    keep(set);
+                }
+                let mut excluded = empty();
+                self.add_any(must_not, &mut excluded);
+                for ((word, found), excluded) in words.iter_mut().zip(found.unwrap_or_default()).zip(excluded) {
+                    *word |= found & !excluded;
+                }
+            }
+            node => words.iter_mut().zip(self.set(node).words()).for_each(|(word, other)| *word |= other),
+        }
+    }
+}
+
+/// Adds all documents of a list.
+fn add_all(mut postings: Postings, words: &mut [u64]) {
+    postings.next();
+    postings.drain_docs(END, |doc| words[doc as usize / 64] |= 1 << (doc % 64));
+}
+
+/// How many documents all lists have, block by block of the shortest one.
+fn count_common(mut lists: Vec<Postings>, accept: &Accept<'_>, cancel: &Cancel) -> Result<u64> {
+    lists.sort_by_key(Postings::doc_freq);
+    let Some((lead, others)) = lists.split_first_mut() else { return Ok(0) };
+    let (mut found, mut docs) = (0, [0; crate::codec::bitpack::BLOCK_LEN]);
+    lead.next();
+    for block in 1u32.. {
+        let rest = lead.docs_until(END);
+        let mut len = rest.len();
+        if len == 0 {
+            break;
+        }
+        docs[..len].copy_from_slice(rest);
+        for list in others.iter_mut() {
+            let mut kept = 0;
+            for ix in 0..len {
+                let doc = docs[ix];
+                docs[kept] = doc;
+                kept += usize::from(list.advance(doc) == doc);
+            }
+            len = kept;
+        }
+        found += if accept.all() { len } else { docs[..len].iter().filter(|&&doc| accept.has(doc)).count() };
+        if others.iter().any(Postings::is_at_end) {
+            break;
+        }
+        let count = lead.docs_until(END).len();
+        lead.consume(count);
+        if block.is_multiple_of(CANCEL_EVERY) {
+            cancel.check()?;
+        }
+    }
+    Ok(found as u64)
+}
