@@ -430,6 +430,9 @@ impl Postings {
     /// The documents of [`Self::block_until`] alone: frequencies stay undecoded.
     #[inline]
     pub fn docs_until(&mut self, end: u32) -> &[u32] {
+        if self.is_in_place {
+            self.decode();
+        }
         if self.doc >= end {
             return &[];
         }

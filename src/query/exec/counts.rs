@@ -59,6 +59,14 @@ impl SegmentRun<'_> {
         }
     }
 
+    /// The documents of a tree.
+    pub(super) fn matching_set(&self, root: &Node) -> BitSet {
+        match self.cost(root) {
+            Some(cost) if cost.set <= cost.walk => self.tree_set(root),
+            _ => self.set(root),
+        }
+    }
+
     /// What counting a node costs; `None` where no set is made of it.
     fn cost(&self, node: &Node) -> Option<Cost> {
         let max_doc = u64::from(self.max_doc());
@@ -157,7 +165,7 @@ impl SegmentRun<'_> {
             Node::All(_) => words.fill(u64::MAX),
             Node::Term { leaf, .. } => {
                 if let Some(postings) = self.postings(*leaf, false) {
-                    add_all(postings, words);
+                    postings.collect_into(words);
                 }
             }
             Node::Constant { node, .. } => self.add_to(node, words),
@@ -193,12 +201,6 @@ impl SegmentRun<'_> {
             node => words.iter_mut().zip(self.set(node).words()).for_each(|(word, other)| *word |= other),
         }
     }
-}
-
-/// Adds all documents of a list.
-fn add_all(mut postings: Postings, words: &mut [u64]) {
-    postings.next();
-    postings.drain_docs(END, |doc| words[doc as usize / 64] |= 1 << (doc % 64));
 }
 
 /// How many documents all lists have, block by block of the shortest one.

@@ -147,17 +147,6 @@ impl SegmentRun<'_> {
         Some(PhraseScorer::new(terms, slop, weight, self.norms(first)))
     }
 
-    /// Documents with one of the terms.
-    pub(super) fn union_set(&self, leaves: &[(usize, f32)]) -> BitSet {
-        let mut words = vec![0u64; (self.max_doc() as usize).div_ceil(64)];
-        for &(leaf, _) in leaves {
-            if let Some(postings) = self.postings(leaf, false) {
-                postings.collect_into(&mut words);
-            }
-        }
-        BitSet::from_words(words, self.max_doc())
-    }
-
     /// Documents with a term of the pattern.
     fn pattern_set(&self, leaf: usize) -> BitSet {
         let mut set = vec![0u64; (self.max_doc() as usize).div_ceil(64)];

@@ -30,12 +30,6 @@ impl Node {
         }
     }
 
-    /// Terms of a query that matches where any of them is.
-    pub(super) fn any_leaves(&self) -> Option<Vec<(usize, f32)>> {
-        let of_groups = || self.union_groups().map(|groups| groups.into_iter().flat_map(|(terms, _)| terms).collect());
-        self.union_leaves().or_else(of_groups)
-    }
-
     /// Terms of a union of terms and of best-of groups of terms, group by group with their tie breakers.
     fn union_groups(&self) -> Option<Vec<TermGroup>> {
         let group = |node: &Self| match node {
