@@ -63,13 +63,7 @@ impl Plan {
         self.rank(k, filters, cancel, Effort::All)
     }
 
-    fn rank(
-        &self,
-        k: usize,
-        filters: &[SegmentFilter],
-        cancel: &Cancel,
-        effort: Effort<'_>,
-    ) -> Result<Vec<ScoredDoc>> {
+    fn rank(&self, k: usize, filters: &[SegmentFilter], cancel: &Cancel, effort: Effort<'_>) -> Result<Vec<ScoredDoc>> {
         self.check_ready()?;
         if self.purpose.depth().is_some_and(|depth| depth < k) {
             return Err(Error::invalid(format!("the {k} best of a plan for {:?}", self.purpose)));
