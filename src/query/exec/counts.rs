@@ -100,7 +100,7 @@ impl SegmentRun<'_> {
                 let set = required.iter().map(|cost| cost.set).sum::<u64>() + excluded.set + combine * others;
                 Cost { docs: lead, walk, set }
             }
-            Node::Phrase { .. } | Node::Pattern { .. } | Node::Column { .. } => return None,
+            Node::Phrase { .. } | Node::Pattern { .. } | Node::Column { .. } | Node::Function { .. } => return None,
         })
     }
 
