@@ -523,6 +523,69 @@ fn skipping_changes_nothing_on_long_lists() {
     }
 }
 
+/// Trees whose parts are long lists, so that bounds have something to skip.
+fn dense_tree(random: &mut fastrand::Rng, depth: usize) -> Query {
+    let some = |random: &mut fastrand::Rng, from: usize, to: usize| -> Vec<Query> {
+        (0..random.usize(from..=to)).map(|_| dense_tree(random, depth.saturating_sub(1))).collect()
+    };
+    match if depth == 0 { random.u8(0..5) } else { random.u8(3..16) } {
+        0..=3 => {
+            let rank = random.u32(1..60);
+            Query::Term { field: [TITLE, BODY][random.usize(0..2)], term: format!("w{}", random.u32(0..rank)).into() }
+        }
+        4 => {
+            let terms = (0..2).map(|place| (place, format!("w{}", random.u32(0..4)).into_bytes())).collect();
+            Query::Phrase(PhraseQuery { field: BODY, terms, slop: random.u32(0..3) })
+        }
+        5 => Query::Boost(Box::new(dense_tree(random, depth - 1)), random.f32() * 3.0),
+        6 => Query::Constant(Box::new(dense_tree(random, depth - 1)), random.f32()),
+        7 | 8 => Query::DisMax { queries: some(random, 1, 4), tie_breaker: [0.0, 0.3, 1.0][random.usize(0..3)] },
+        9 | 10 => Query::Boolean(BooleanQuery {
+            should: some(random, 2, 6),
+            min_should_match: random.u32(0..4),
+            ..Default::default()
+        }),
+        11 => {
+            Query::Boolean(BooleanQuery { must: some(random, 1, 3), should: some(random, 1, 3), ..Default::default() })
+        }
+        12 => Query::Boolean(BooleanQuery {
+            should: some(random, 1, 4),
+            must_not: some(random, 1, 2),
+            ..Default::default()
+        }),
+        13 => {
+            Query::Boolean(BooleanQuery { must: some(random, 1, 3), filter: some(random, 1, 2), ..Default::default() })
+        }
+        _ => Query::Boolean(BooleanQuery {
+            must: some(random, 0, 2),
+            should: some(random, 0, 4),
+            must_not: some(random, 0, 1),
+            filter: some(random, 0, 1),
+            min_should_match: random.u32(0..3),
+        }),
+    }
+}
+
+#[test]
+fn nested_trees_skip_and_stay_the_same() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let corpus = corpus(&mut random, &[6_000, 1_500], 20);
+    let cancel = Cancel::new();
+    for round in 0..160 {
+        let query = dense_tree(&mut random, 1 + round % 3);
+        let (filters, _) = filters(&mut random, &corpus);
+        let (plan, _) = corpus.plan(&query);
+        let all = plan.top_k_exhaustive(1_000_000, &filters, &cancel).unwrap();
+        assert_eq!(plan.count(&filters, &cancel).unwrap(), all.len() as u64, "seed {seed}: count of {query:?}");
+        for k in [1, 10, 200] {
+            let found = plan.top_k(k, &filters, &cancel).unwrap();
+            assert_eq!(found, all[..k.min(all.len())], "seed {seed}: top {k} of {query:?}");
+        }
+    }
+}
+
 #[test]
 fn sloppy_phrases_find_words_near_each_other() {
     let mut corpus = corpus(&mut fastrand::Rng::with_seed(1), &[0], 1);

@@ -248,7 +248,7 @@ fn trees_agree_with_looking_at_every_document() {
             for (hit, same) in few.hits.iter().zip(&all.hits) {
                 assert_eq!((&hit.id, hit.score), (&same.id, same.score), "{what}");
                 let explain = hit.explain.as_ref().expect("asked for");
-                assert!((explain.value - hit.score).abs() <= 1e-6 * (1.0 + hit.score), "{what}: {explain:?}");
+                assert_eq!(explain.value, hit.score, "{what}: {explain:?}");
             }
         }
     }

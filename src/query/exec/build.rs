@@ -4,8 +4,10 @@ use crate::query::{
     bind::Node,
     scorer::{
         BoxScorer,
-        boolean::{AndScorer, Combine, ConstantScorer, ExcludeScorer, OptionalScorer, OrScorer},
+        and::{Adds, AndScorer},
+        boolean::{Combine, ConstantScorer, ExcludeScorer, OptionalScorer},
         function::FunctionScorer,
+        or::OrScorer,
         sets::{AllScorer, SetScorer},
     },
 };
@@ -56,10 +58,10 @@ impl SegmentRun<'_> {
     ) -> Option<BoxScorer> {
         let mut required = Vec::with_capacity(must.len() + filter.len() + 1);
         for node in must {
-            required.push((self.build(node, scored)?, true));
+            required.push((self.build(node, scored)?, if scored { Adds::Score } else { Adds::Nothing }));
         }
         for node in filter {
-            required.push((self.build(node, false)?, false));
+            required.push((self.build(node, false)?, Adds::Nothing));
         }
         let mut optional: Vec<_> = should.iter().filter_map(|node| self.build(node, scored)).collect();
         if min_should > 0 {
@@ -67,9 +69,12 @@ impl SegmentRun<'_> {
                 return None;
             }
             let clauses = std::mem::take(&mut optional);
-            required.push((Box::new(OrScorer::new(clauses, min_should, Combine::Sum)), true));
+            let adds = if scored { Adds::Part } else { Adds::Nothing };
+            required.push((Box::new(OrScorer::new(clauses, min_should, Combine::Sum)), adds));
         }
-        let mut scorer: BoxScorer = if required.len() == 1 && required[0].1 {
+        let is_single = required.len() == 1 && (required[0].1 != Adds::Nothing || !scored);
+        let is_part = !is_single || required[0].1 == Adds::Part;
+        let mut scorer: BoxScorer = if is_single {
             required.remove(0).0
         } else if required.is_empty() {
             return None;
@@ -78,7 +83,7 @@ impl SegmentRun<'_> {
         };
         if scored && !optional.is_empty() {
             let optional = Box::new(OrScorer::new(optional, 1, Combine::Sum));
-            scorer = Box::new(OptionalScorer { required: scorer, optional });
+            scorer = Box::new(OptionalScorer::new(scorer, is_part, optional));
         }
         let excluded: Vec<_> = must_not.iter().filter_map(|node| self.build(node, false)).collect();
         if !excluded.is_empty() {

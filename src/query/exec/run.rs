@@ -17,7 +17,7 @@ use crate::{
             BoxScorer,
             column::{ColumnDamage, ColumnScorer},
             function::FunctionValues,
-            phrase::PhraseScorer,
+            phrase::{PhrasePlace, PhrasePostings, PhraseScorer},
             sets::{ListScorer, SetScorer},
             term::{Norms, TermScorer, TermWeight},
         },
@@ -139,9 +139,11 @@ impl SegmentRun<'_> {
     }
 
     pub(in crate::query) fn phrase(&self, leaves: &[(u32, usize)], slop: u32, boost: f32) -> Option<PhraseScorer> {
-        let terms: Option<Vec<_>> =
-            leaves.iter().map(|&(place, leaf)| Some((self.postings(leaf, true)?, place, leaf))).collect();
-        let (terms, first) = (terms?, leaves.first()?.1);
+        let place = |&(place, leaf): &(u32, usize)| {
+            let postings = PhrasePostings::One(self.postings(leaf, true)?);
+            Some(PhrasePlace { postings, place, term: leaf })
+        };
+        let (terms, first) = (leaves.iter().map(place).collect::<Option<Vec<_>>>()?, leaves.first()?.1);
         let weight = self.plan.phrase_weight(leaves, boost);
         // Norms of a singleton cover one document: with it, a phrase matches nothing else.
         Some(PhraseScorer::new(terms, slop, weight, self.norms(first)))

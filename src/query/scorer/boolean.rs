@@ -1,4 +1,5 @@
-//! Scorers made of scorers: all of, some of, none of, the best of.
+//! Scorers made of scorers: with an optional one, without an excluded one, with another score. All of several and some of
+//! several are in [`super::and`] and [`super::or`].
 //!
 //! Sums are kept in double precision and rounded once: with fewer than 2^29 between the smallest and the largest
 //! addend they are exact, so that the order of clauses does not matter.
@@ -7,77 +8,6 @@ use crate::{
     postings::END,
     query::scorer::{BoxScorer, Scorer},
 };
-
-/// Documents that all clauses have; the scored ones add up.
-pub(in crate::query) struct AndScorer {
-    /// By ascending cost, each with whether it scores.
-    clauses: Vec<(BoxScorer, bool)>,
-    /// Clauses whose candidates have to be confirmed, the cheapest first.
-    to_confirm: Vec<usize>,
-    next: u32,
-    doc: u32,
-}
-
-impl AndScorer {
-    /// # Panics
-    /// If there is no clause.
-    pub fn new(mut clauses: Vec<(BoxScorer, bool)>) -> Self {
-        assert!(!clauses.is_empty(), "a conjunction of nothing");
-        clauses.sort_by_key(|(clause, _)| clause.cost());
-        let mut to_confirm: Vec<usize> = (0..clauses.len()).filter(|&ix| clauses[ix].0.confirm_cost() > 0).collect();
-        to_confirm.sort_by_key(|&ix| clauses[ix].0.confirm_cost());
-        Self { clauses, to_confirm, next: 0, doc: END }
-    }
-
-    fn align(&mut self, mut doc: u32) -> u32 {
-        'lead: while doc != END {
-            for (clause, _) in &mut self.clauses[1..] {
-                let found = clause.advance_candidate(doc);
-                if found != doc {
-                    doc = if found == END { END } else { self.clauses[0].0.advance_candidate(found) };
-                    continue 'lead;
-                }
-            }
-            if self.to_confirm.iter().all(|&ix| self.clauses[ix].0.confirm()) {
-                break;
-            }
-            doc = self.clauses[0].0.advance_candidate(doc + 1);
-        }
-        (self.next, self.doc) = (if doc == END { END } else { doc + 1 }, doc);
-        doc
-    }
-}
-
-impl Scorer for AndScorer {
-    fn doc(&self) -> u32 {
-        self.doc
-    }
-
-    fn next(&mut self) -> u32 {
-        if self.next == END {
-            return END;
-        }
-        let doc = self.clauses[0].0.advance_candidate(self.next);
-        self.align(doc)
-    }
-
-    fn advance(&mut self, target: u32) -> u32 {
-        if self.doc != END && self.doc >= target || self.next == END {
-            return self.doc;
-        }
-        let doc = self.clauses[0].0.advance_candidate(target.max(self.next));
-        self.align(doc)
-    }
-
-    fn score(&mut self) -> f32 {
-        let scored = self.clauses.iter_mut().filter(|(_, scored)| *scored);
-        scored.map(|(clause, _)| f64::from(clause.score())).sum::<f64>() as f32
-    }
-
-    fn cost(&self) -> u64 {
-        self.clauses[0].0.cost()
-    }
-}
 
 /// How the scores of several matching clauses become one.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -93,95 +23,89 @@ pub(in crate::query) fn best_of(best: f32, sum: f64, share: f32) -> f32 {
     (f64::from(best) + f64::from(share) * (sum - f64::from(best))) as f32
 }
 
-/// Documents that at least `min_match` clauses have.
-pub(in crate::query) struct OrScorer {
-    clauses: Vec<BoxScorer>,
-    min_match: usize,
-    combine: Combine,
-    doc: u32,
-    started: bool,
-}
-
-impl OrScorer {
-    pub fn new(clauses: Vec<BoxScorer>, min_match: usize, combine: Combine) -> Self {
-        Self { clauses, min_match, combine, doc: END, started: false }
-    }
-
-    /// The smallest document at or above the clauses' places that enough of them have.
-    fn settle(&mut self) -> u32 {
-        loop {
-            let doc = self.clauses.iter().map(|clause| clause.doc()).min().unwrap_or(END);
-            self.doc = doc;
-            if doc == END || self.min_match <= 1 {
-                return doc;
-            }
-            let matching = self.clauses.iter().filter(|clause| clause.doc() == doc).count();
-            if matching >= self.min_match {
-                return doc;
-            }
-            for clause in self.clauses.iter_mut().filter(|clause| clause.doc() == doc) {
-                clause.next();
-            }
-        }
-    }
-}
-
-impl Scorer for OrScorer {
-    fn doc(&self) -> u32 {
-        self.doc
-    }
-
-    fn next(&mut self) -> u32 {
-        if !self.started {
-            self.started = true;
-            self.clauses.iter_mut().for_each(|clause| {
-                clause.next();
-            });
-        } else {
-            let doc = self.doc;
-            for clause in self.clauses.iter_mut().filter(|clause| clause.doc() == doc) {
-                clause.next();
-            }
-        }
-        self.settle()
-    }
-
-    fn advance(&mut self, target: u32) -> u32 {
-        if self.started && (self.doc == END || self.doc >= target) {
-            return self.doc;
-        }
-        let started = std::mem::replace(&mut self.started, true);
-        for clause in &mut self.clauses {
-            if !started || clause.doc() < target {
-                clause.advance(target);
-            }
-        }
-        self.settle()
-    }
-
-    fn score(&mut self) -> f32 {
-        let doc = self.doc;
-        let (mut sum, mut best) = (0.0f64, f32::NEG_INFINITY);
-        for clause in self.clauses.iter_mut().filter(|clause| clause.doc() == doc) {
-            let score = clause.score();
-            sum += f64::from(score);
-            best = best.max(score);
-        }
-        match self.combine {
-            Combine::Sum => sum as f32,
-            Combine::Best(share) => best_of(best, sum, share),
-        }
-    }
-
-    fn cost(&self) -> u64 {
-        self.clauses.iter().map(|clause| clause.cost()).sum()
-    }
-}
-
 /// Documents of `required`, scored higher where `optional` has them too.
+///
+/// With a minimum score, windows that both together cannot pass are jumped over, and where `required` alone cannot,
+/// `optional` is required as well.
 pub(in crate::query) struct OptionalScorer {
-    pub required: BoxScorer,
-    pub optional: BoxScorer,
+    required: BoxScorer,
+    /// Whether `required` is a part of the same sum.
+    is_part: bool,
+    optional: BoxScorer,
+    is_started: bool,
+    min_score: f32,
+    window_end: u32,
+    needs_optional: bool,
+    optional_bound: f64,
+    known: Option<f64>,
+}
+
+impl OptionalScorer {
+    pub fn new(required: BoxScorer, is_part: bool, optional: BoxScorer) -> Self {
+        Self {
+            required,
+            is_part,
+            optional,
+            is_started: false,
+            min_score: f32::NEG_INFINITY,
+            window_end: 0,
+            needs_optional: false,
+            optional_bound: f64::INFINITY,
+            known: None,
+        }
+    }
+
+    /// Bounds are those of a scorer that was moved.
+    fn start(&mut self, doc: u32) {
+        if !self.is_started {
+            self.is_started = true;
+            self.optional.advance(doc);
+        }
+    }
+
+    fn required_score(&mut self) -> f64 {
+        if self.is_part { self.required.part_score() } else { f64::from(self.required.score()) }
+    }
+
+    fn settle(&mut self, mut doc: u32) -> u32 {
+        self.known = None;
+        if self.min_score == f32::NEG_INFINITY {
+            return doc;
+        }
+        while doc != END {
+            if doc >= self.window_end {
+                self.start(doc);
+                let end = self.window_end(doc);
+                self.window_end = end;
+                let required = f64::from(self.required.bound(doc, end));
+                self.optional_bound = f64::from(self.optional.bound(doc, end)).max(0.0);
+                if (required + self.optional_bound) as f32 <= self.min_score {
+                    doc = self.required.advance(end);
+                    continue;
+                }
+                self.needs_optional = required as f32 <= self.min_score;
+            }
+            if self.needs_optional {
+                let found = self.optional.advance(doc);
+                if found != doc {
+                    doc = self.required.advance(found.min(self.window_end));
+                    continue;
+                }
+            }
+            let mut score = self.required_score();
+            if (score + self.optional_bound) as f32 > self.min_score {
+                if self.optional.advance(doc) == doc {
+                    score += self.optional.part_score();
+                }
+                if score as f32 > self.min_score {
+                    self.known = Some(score);
+                    return doc;
+                }
+            }
+            doc = self.required.next();
+        }
+        END
+    }
 }
 
 impl Scorer for OptionalScorer {
@@ -190,21 +114,54 @@ impl Scorer for OptionalScorer {
     }
 
     fn next(&mut self) -> u32 {
-        self.required.next()
+        let doc = self.required.next();
+        self.settle(doc)
     }
 
     fn advance(&mut self, target: u32) -> u32 {
-        self.required.advance(target)
+        let before = self.required.doc();
+        if before != END && before >= target {
+            return before;
+        }
+        let doc = self.required.advance(target);
+        self.settle(doc)
     }
 
     fn score(&mut self) -> f32 {
-        let (doc, score) = (self.required.doc(), f64::from(self.required.score()));
-        let extra = if self.optional.advance(doc) == doc { f64::from(self.optional.score()) } else { 0.0 };
-        (score + extra) as f32
+        self.part_score() as f32
+    }
+
+    fn part_score(&mut self) -> f64 {
+        if let Some(score) = self.known {
+            return score;
+        }
+        let (doc, score) = (self.required.doc(), self.required_score());
+        score + if self.optional.advance(doc) == doc { self.optional.part_score() } else { 0.0 }
     }
 
     fn cost(&self) -> u64 {
         self.required.cost()
+    }
+
+    fn bound(&mut self, from: u32, to: u32) -> f32 {
+        self.start(from);
+        let required = f64::from(self.required.bound(from, to));
+        (required + f64::from(self.optional.bound(from, to)).max(0.0)) as f32
+    }
+
+    fn window_end(&mut self, target: u32) -> u32 {
+        self.required.window_end(target)
+    }
+
+    fn max_score(&mut self) -> f32 {
+        (f64::from(self.required.max_score()) + f64::from(self.optional.max_score()).max(0.0)) as f32
+    }
+
+    fn set_min_score(&mut self, min: f32) {
+        if self.min_score == f32::NEG_INFINITY {
+            self.window_end = 0;
+        }
+        self.min_score = min;
     }
 }
 
@@ -238,12 +195,45 @@ impl Scorer for ExcludeScorer {
         self.settle(doc)
     }
 
+    fn advance_candidate(&mut self, target: u32) -> u32 {
+        self.required.advance_candidate(target)
+    }
+
+    fn confirm(&mut self) -> bool {
+        let doc = self.required.doc();
+        self.excluded.advance(doc) != doc && self.required.confirm()
+    }
+
+    fn confirm_cost(&self) -> u32 {
+        2 + self.required.confirm_cost()
+    }
+
     fn score(&mut self) -> f32 {
         self.required.score()
     }
 
+    fn part_score(&mut self) -> f64 {
+        self.required.part_score()
+    }
+
     fn cost(&self) -> u64 {
         self.required.cost()
+    }
+
+    fn bound(&mut self, from: u32, to: u32) -> f32 {
+        self.required.bound(from, to)
+    }
+
+    fn window_end(&mut self, target: u32) -> u32 {
+        self.required.window_end(target)
+    }
+
+    fn max_score(&mut self) -> f32 {
+        self.required.max_score()
+    }
+
+    fn set_min_score(&mut self, min: f32) {
+        self.required.set_min_score(min);
     }
 }
 
@@ -266,11 +256,31 @@ impl Scorer for ConstantScorer {
         self.inner.advance(target)
     }
 
+    fn advance_candidate(&mut self, target: u32) -> u32 {
+        self.inner.advance_candidate(target)
+    }
+
+    fn confirm(&mut self) -> bool {
+        self.inner.confirm()
+    }
+
+    fn confirm_cost(&self) -> u32 {
+        self.inner.confirm_cost()
+    }
+
     fn score(&mut self) -> f32 {
         self.score
     }
 
     fn cost(&self) -> u64 {
         self.inner.cost()
+    }
+
+    fn bound(&mut self, _: u32, _: u32) -> f32 {
+        self.score
+    }
+
+    fn max_score(&mut self) -> f32 {
+        self.score
     }
 }

@@ -188,4 +188,12 @@ impl Scorer for ColumnScorer {
     fn cost(&self) -> u64 {
         self.cost
     }
+
+    fn bound(&mut self, _: u32, _: u32) -> f32 {
+        self.score
+    }
+
+    fn max_score(&mut self) -> f32 {
+        self.score
+    }
 }

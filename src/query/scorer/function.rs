@@ -117,7 +117,13 @@ impl Scorer for FunctionScorer {
     fn bound(&mut self, from: u32, to: u32) -> f32 {
         let score = self.inner.bound(from, to);
         let result = self.values.bound(from, to);
-        if score == f32::INFINITY { score } else { self.values.function.combine(score, result) }
+        if !score.is_finite() { score } else { self.values.function.combine(score, result) }
+    }
+
+    fn max_score(&mut self) -> f32 {
+        let score = self.inner.max_score();
+        let result = self.values.bound(0, crate::postings::END);
+        if !score.is_finite() { score } else { self.values.function.combine(score, result) }
     }
 
     fn window_end(&mut self, target: u32) -> u32 {

@@ -45,6 +45,14 @@ impl Scorer for AllScorer {
         self.score
     }
 
+    fn bound(&mut self, _: u32, _: u32) -> f32 {
+        self.score
+    }
+
+    fn max_score(&mut self) -> f32 {
+        self.score
+    }
+
     fn cost(&self) -> u64 {
         u64::from(self.max_doc)
     }
@@ -91,6 +99,14 @@ impl Scorer for SetScorer {
         self.score
     }
 
+    fn bound(&mut self, _: u32, _: u32) -> f32 {
+        self.score
+    }
+
+    fn max_score(&mut self) -> f32 {
+        self.score
+    }
+
     fn cost(&self) -> u64 {
         self.cost
     }
@@ -100,6 +116,8 @@ impl Scorer for SetScorer {
 #[derive(Debug)]
 pub(in crate::query) struct ListScorer {
     list: Vec<(u32, f32)>,
+    /// Highest score.
+    max: f32,
     /// Behind the current entry.
     next: usize,
     doc: u32,
@@ -107,7 +125,8 @@ pub(in crate::query) struct ListScorer {
 
 impl ListScorer {
     pub fn new(list: Vec<(u32, f32)>) -> Self {
-        Self { list, next: 0, doc: END }
+        let max = list.iter().map(|entry| entry.1).fold(f32::NEG_INFINITY, f32::max);
+        Self { list, max, next: 0, doc: END }
     }
 }
 
@@ -137,5 +156,13 @@ impl Scorer for ListScorer {
 
     fn cost(&self) -> u64 {
         self.list.len() as u64
+    }
+
+    fn bound(&mut self, _: u32, _: u32) -> f32 {
+        self.max
+    }
+
+    fn max_score(&mut self) -> f32 {
+        self.max
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     postings::{END, Impact, Lookahead, Postings},
     query::{
         bm25::{self, LengthTable},
-        scorer::Scorer,
+        scorer::{Scorer, bounds::BlockBounds},
     },
 };
 
@@ -75,12 +75,14 @@ pub(in crate::query) struct TermScorer {
     /// The same of a group of blocks.
     bounded_group: Option<(u32, f32)>,
     max_score: Option<f32>,
+    /// For windows of other scorers, which do not ascend.
+    windows: Option<Box<BlockBounds>>,
 }
 
 impl TermScorer {
     pub fn new(postings: Postings, weight: TermWeight, norms: Norms) -> Self {
         let lookahead = postings.lookahead();
-        Self { postings, weight, norms, lookahead, bounded: None, bounded_group: None, max_score: None }
+        Self { postings, weight, norms, lookahead, bounded: None, bounded_group: None, max_score: None, windows: None }
     }
 
     /// No document of the term scores higher. Of a short term the true maximum: call before moving.
@@ -251,6 +253,11 @@ impl TermScorer {
         self.postings.is_at_end()
     }
 
+    fn windows(&mut self) -> &mut BlockBounds {
+        let max = self.max_score();
+        self.windows.get_or_insert_with(|| Box::new(BlockBounds::new(&self.postings, max)))
+    }
+
     /// Frequency and norm of the current document, for explanations.
     pub fn freq_and_norm(&mut self) -> (u32, u8) {
         (self.postings.freq(), self.norms.get(self.postings.doc()))
@@ -281,5 +288,25 @@ impl Scorer for TermScorer {
 
     fn cost(&self) -> u64 {
         u64::from(self.postings.doc_freq())
+    }
+
+    fn bound(&mut self, from: u32, to: u32) -> f32 {
+        let (doc, weight) = (self.postings.doc(), self.weight.clone());
+        if doc == END {
+            return f32::NEG_INFINITY;
+        }
+        self.windows().of(doc, from, to, |impact| weight.score(impact.freq as f32, impact.norm))
+    }
+
+    fn max_score(&mut self) -> f32 {
+        TermScorer::max_score(self)
+    }
+
+    fn window_end(&mut self, target: u32) -> u32 {
+        let (doc, weight) = (self.postings.doc(), self.weight.clone());
+        if doc == END {
+            return END;
+        }
+        self.windows().end_of_block(doc, target, |impact| weight.score(impact.freq as f32, impact.norm))
     }
 }
