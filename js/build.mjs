@@ -76,6 +76,10 @@ function build() {
   copyFileSync(at("dist/wasm/rangefind_bg.wasm"), new URL("rangefind.wasm", dist));
   // Comments are for who reads the types; the code is downloaded.
   tsc("--declaration", "false", "--removeComments", "true");
+  // Among the comments are those that tell bundlers to leave the caller's own module alone.
+  const analyzers = new URL("analyzers.js", dist);
+  const kept = replaceOnce(readFileSync(analyzers, "utf8"), "import(", "import(/* webpackIgnore: true */ /* @vite-ignore */ ");
+  writeFileSync(analyzers, kept);
   tsc("--emitDeclarationOnly");
   for (const name of ["index.d.ts", "glue.d.ts", "rangefind.wasm.d.ts"]) copyFileSync(at(`js/${name}`), new URL(name, dist));
 }

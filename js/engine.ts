@@ -1,6 +1,7 @@
 // One engine: an instance of the wasm module and what is open in it. Runs in a worker or in this thread.
 import type { WireBatch } from "./batches.js";
 import { SearchError, invalid, toSearchError } from "./errors.js";
+import { analyzersOf } from "./analyzers.js";
 import { createGlue } from "./glue.js";
 import type { Glue, WasmBatch, WasmBuild, WasmCancel, WasmIndex, WasmProgress, WasmStorage } from "./glue.js";
 import type { Answer, Args, Handle, NamedBytes, Op, Operations, StorageSpec } from "./protocol.js";
@@ -87,15 +88,16 @@ export class Engine {
   }
 
   private readonly operations: { [O in Op]: (call: Call, ...args: Args<O>) => Promise<Answer<O>> } = {
-    open: async (call, storage, base, settings) => {
+    open: async (call, storage, base, settings, source) => {
+      const analyzers = await analyzersOf(source);
       const own = await this.storage(storage, call);
       const below = base === undefined ? undefined : await this.storage(base, call);
       try {
         const { WasmIndex } = this.glue;
         const options = JSON.stringify(settings);
         const index = below === undefined
-          ? WasmIndex.open(own, options, call.cancel)
-          : WasmIndex.openOver(own, below, options, call.cancel);
+          ? WasmIndex.open(own, options, call.cancel, analyzers)
+          : WasmIndex.openOver(own, below, options, call.cancel, analyzers);
         return this.keep(this.indexes, await index);
       } finally {
         this.release(storage, own);
@@ -120,13 +122,14 @@ export class Engine {
       await index.close();
       index.free();
     },
-    buildStart: async (call, storage, settings) => {
+    buildStart: async (call, storage, settings, source) => {
+      const analyzers = await analyzersOf(source);
       const own = await this.storage(storage, call);
       const cancel = new this.glue.WasmCancel();
       // The build outlives this call: it tells its progress to whichever call feeds it.
       const running: RunningBuild = { cancel, progress: undefined, build: undefined! };
       const progress: WasmProgress = (...news) => running.progress?.(...news);
-      running.build = this.glue.WasmBuild.start(own, JSON.stringify(settings), progress, cancel);
+      running.build = this.glue.WasmBuild.start(own, JSON.stringify(settings), progress, cancel, analyzers);
       this.release(storage, own);
       return this.keep(this.builds, running);
     },

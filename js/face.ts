@@ -1,5 +1,6 @@
 // `open`, `build`, `merge`, `init`: the functions of the package, made once per entry file for its runtime.
 import { Refusals, batchesOf, buffersOf } from "./batches.js";
+import { analyzerSource } from "./analyzers.js";
 import { parseBytes } from "./bytes.js";
 import { invalid, throwIfAborted, toSearchError } from "./errors.js";
 import type { Host } from "./host.js";
@@ -9,7 +10,7 @@ import type { MergeSettings, OpenSettings } from "./protocol.js";
 import { toWireSchema } from "./schema.js";
 import type { IndexStorage } from "./storage.js";
 import type {
-  BuildReport, Bytes, CallOptions, DocSource, MergeReport, PostingsCodec, Schema, WorkOptions,
+  Analyzers, BuildReport, Bytes, CallOptions, DocSource, MergeReport, PostingsCodec, Schema, WorkOptions,
 } from "./types.js";
 
 /** What a runtime offers. */
@@ -41,6 +42,13 @@ export interface OpenOptions extends CallOptions {
   schema?: Schema;
   /** How new segments encode postings, merged ones too. Default: as the index has it; `"fast"` for a new one. */
   codec?: PostingsCodec;
+  /**
+   * Analyzers of your own, which the schema names. Functions by name; where the engine runs in a worker, as in pages,
+   * the URL of a module that exports them by name, or as an object by default:
+   * `new URL("./analyzers.js", import.meta.url)`. They must always give the same for the same text. Without one that
+   * the schema names, `open` fails with `invalid_argument`.
+   */
+  analyzers?: Analyzers;
   /** Default `"readOnly"` over HTTP, else `"openOrCreate"`. */
   mode?: "create" | "openOrCreate" | "open" | "readOnly";
   /** Documents are buffered up to this, then written as a segment. Default 64 MiB; 16 MiB in Cloudflare Workers. */
@@ -67,6 +75,8 @@ export interface BuildOptions extends WorkOptions {
   schema?: Schema;
   /** How postings are encoded. Default `"fast"`. */
   codec?: PostingsCodec;
+  /** Analyzers of your own, which the schema names: see {@link OpenOptions.analyzers}. */
+  analyzers?: Analyzers;
   /** Budget of the document buffer and of the final merge. Default 64 MiB. */
   memory?: Bytes;
   /** Merge to at most this many segments at the end. Default 1. */
@@ -220,7 +230,8 @@ async function open(pool: HostPool, options: OpenOptions): Promise<SearchIndex> 
   try {
     await pool.bring(base, host);
     const settings = openSettings(pool, options);
-    const handle = await host.call("open", [host.spec(storage), base && host.spec(base), settings], { signal });
+    const analyzers = analyzerSource(options.analyzers, pool.runtime.inWorkers);
+    const handle = await host.call("open", [host.spec(storage), base && host.spec(base), settings, analyzers], { signal });
     // Writes get an engine of their own, so that searches stay quick; memory cannot be seen from a second one.
     const apart = pool.runtime.inWorkers && owned && base?.kind !== "memory" && settings.mode !== "readOnly";
     const startWriter = apart
@@ -229,7 +240,8 @@ async function open(pool: HostPool, options: OpenOptions): Promise<SearchIndex> 
           try {
             const again: OpenSettings = { ...settings, cacheBytes: WRITER_CACHE_BYTES };
             if (again.mode === "create") again.mode = "openOrCreate";
-            return { host: writer, handle: await writer.call("open", [writer.spec(storage), base && writer.spec(base), again]) };
+            const specs = [writer.spec(storage), base && writer.spec(base)] as const;
+            return { host: writer, handle: await writer.call("open", [...specs, again, analyzers]) };
           } catch (thrown) {
             writer.end();
             throw thrown;
@@ -280,8 +292,10 @@ async function build(pool: HostPool, docs: DocSource, options: BuildOptions): Pr
   const { storage, schema, signal, onProgress } = options;
   isStorage(storage, "build");
   throwIfAborted(signal);
+  const analyzers = analyzerSource(options.analyzers, pool.runtime.inWorkers);
   return pool.using(storage, async (host) => {
-    const handle = await host.call("buildStart", [host.spec(storage), mergeSettings(pool, options)], { signal });
+    const settings = mergeSettings(pool, options);
+    const handle = await host.call("buildStart", [host.spec(storage), settings, analyzers], { signal });
     const refusals = new Refusals();
     try {
       for await (const batch of batchesOf(docs, () => schema ?? null, signal)) {

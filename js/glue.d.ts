@@ -20,6 +20,9 @@ export interface WasmBatch {
 
 export type WasmProgress = ((phase: string, done: number, total: number) => void) | undefined;
 
+/** Functions from text to tokens, by name. */
+export type WasmAnalyzers = Record<string, (text: string) => unknown> | undefined;
+
 export interface WasmIndex {
   add(batch: WasmBatch): Promise<string>;
   delete(ids: string): Promise<number>;
@@ -58,11 +61,23 @@ export interface Glue {
     custom(object: object): WasmStorage;
   };
   WasmIndex: {
-    open(storage: WasmStorage, settings: string, cancel: WasmCancel): Promise<WasmIndex>;
-    openOver(storage: WasmStorage, base: WasmStorage, settings: string, cancel: WasmCancel): Promise<WasmIndex>;
+    open(storage: WasmStorage, settings: string, cancel: WasmCancel, analyzers: WasmAnalyzers): Promise<WasmIndex>;
+    openOver(
+      storage: WasmStorage,
+      base: WasmStorage,
+      settings: string,
+      cancel: WasmCancel,
+      analyzers: WasmAnalyzers,
+    ): Promise<WasmIndex>;
   };
   WasmBuild: {
-    start(storage: WasmStorage, settings: string, progress: WasmProgress, cancel: WasmCancel): WasmBuild;
+    start(
+      storage: WasmStorage,
+      settings: string,
+      progress: WasmProgress,
+      cancel: WasmCancel,
+      analyzers: WasmAnalyzers,
+    ): WasmBuild;
   };
   WasmMerge: new (target: WasmStorage) => WasmMerge;
   onPanic(handler: (message: string) => void): void;

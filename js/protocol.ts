@@ -1,6 +1,10 @@
 // What the face asks of an engine, whether that is in this thread or in a worker.
 import type { WireBatch } from "./batches.js";
 import type { HttpOptions } from "./storage.js";
+import type { AnalyzerFunction } from "./types.js";
+
+/** The caller's analyzers: functions by name, or where the module is that exports them, which alone crosses to a worker. */
+export type AnalyzerSource = Record<string, AnalyzerFunction> | string | undefined;
 import type { PostingsCodec } from "./types.js";
 
 /** A storage as an engine is told of it. Memory and objects are known by number within one engine. */
@@ -41,7 +45,12 @@ export type NamedBytes = [name: string, bytes: Uint8Array];
 
 /** Everything an engine does. Structured values come and go as JSON text: see each one's type in `types.ts`. */
 export interface Operations {
-  open(storage: StorageSpec, base: StorageSpec | undefined, settings: OpenSettings): Promise<Handle>;
+  open(
+    storage: StorageSpec,
+    base: StorageSpec | undefined,
+    settings: OpenSettings,
+    analyzers: AnalyzerSource,
+  ): Promise<Handle>;
   add(index: Handle, batch: WireBatch): Promise<string>;
   delete(index: Handle, ids: string): Promise<number>;
   commit(index: Handle): Promise<string>;
@@ -53,7 +62,7 @@ export interface Operations {
   check(index: Handle): Promise<string>;
   info(index: Handle): Promise<string>;
   close(index: Handle): Promise<void>;
-  buildStart(storage: StorageSpec, settings: MergeSettings): Promise<Handle>;
+  buildStart(storage: StorageSpec, settings: MergeSettings, analyzers: AnalyzerSource): Promise<Handle>;
   /** Whether the build wants more. */
   buildPush(build: Handle, batch: WireBatch): Promise<boolean>;
   buildFinish(build: Handle): Promise<string>;

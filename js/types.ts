@@ -19,13 +19,107 @@ export type FieldOptions = TextFieldOptions | VectorFieldOptions | { type: Exclu
 /** Analysed text, searchable by words and phrases. */
 export interface TextFieldOptions {
   type: "text";
-  /** Name of the analyzer, recorded in the index. Default `"english"`. */
-  analyzer?: string;
+  /**
+   * How the text becomes terms, recorded in the index: a built-in analyzer or language, the name of one of your own
+   * (see `analyzers` of `open`), or a whole pipeline. Default `"english"`.
+   */
+  analyzer?: AnalyzerName | AnalyzerPipeline | (string & {});
   /** Factor on the field's score. Default 1. */
   boost?: number;
   /** Keep positions, which phrases need. Default true. */
   positions?: boolean;
 }
+
+/**
+ * The built-in analyzers. All that cut text into words make bigrams in Chinese, Japanese, Korean, Thai, Lao, Khmer and
+ * Burmese. Languages stem, leave stop words out of queries and forget case and diacritics; they go by their tag too:
+ * `"de"`, `"pt-BR"`; `"zh"`, `"ja"`, `"ko"`, `"th"` mean `"standard"`.
+ */
+export type AnalyzerName =
+  /** Words, without case and diacritics. */
+  | "standard"
+  /** Identifiers (`getUserName`, `http_server`, `src/index/mod.rs`): their parts, and themselves. */
+  | "code"
+  /** Beginnings of words, 1 to 12 characters: search as you type. */
+  | "edgeNgram"
+  /** Parts of words, 2 and 3 characters: search inside words. */
+  | "ngram"
+  /** What is between white space, as it is. */
+  | "whitespace"
+  /** The whole text as one term, as it is. */
+  | "keyword"
+  /** The whole text as one term, without case and diacritics. */
+  | "lowercase"
+  /** Words in lower case, with their diacritics. */
+  | "vietnamese"
+  | Language;
+
+/** Languages with a stemmer. */
+export type Language =
+  | "arabic" | "armenian" | "basque" | "catalan" | "czech" | "danish" | "dutch" | "english" | "estonian" | "finnish"
+  | "french" | "german" | "greek" | "hindi" | "hungarian" | "indonesian" | "irish" | "italian" | "lithuanian"
+  | "nepali" | "norwegian" | "persian" | "polish" | "portuguese" | "romanian" | "russian" | "spanish" | "swedish"
+  | "tamil" | "turkish";
+
+/** An analyzer made of a tokenizer and filters, in their order. The index records it whole. */
+export interface AnalyzerPipeline {
+  /** How text is cut into words. Default `"standard"`. */
+  tokenizer?:
+    | "standard" | "whitespace" | "keyword" | "code" | "edgeNgram" | "ngram"
+    | { type: "standard" | "whitespace" | "keyword" | "code" }
+    /**
+     * Beginnings (`edgeNgram`) or all parts (`ngram`) of what the filters make of a word, in characters: at most 32, and
+     * for `ngram` at most 8 different lengths. Defaults 1 and 12, 2 and 3. Only the index holds parts: queries are
+     * plain words.
+     */
+    | { type: "edgeNgram" | "ngram"; min?: number; max?: number };
+  /** What is done to each word, at most 32. Default none. */
+  filters?: readonly AnalyzerFilter[];
+}
+
+/** One step of a pipeline. Languages go by name or tag. */
+export type AnalyzerFilter =
+  /** Unicode normalization form KC. */
+  | "nfkc"
+  | "lowercase"
+  /** Lower case, compatibility forms as plain ones, no diacritics: `Crème` is `creme`. */
+  | "fold"
+  /** Drops what stands behind an apostrophe. */
+  | "apostrophe"
+  /** Lower case by the rules of a language: Turkish has two letters i. */
+  | { lowercase: Language | (string & {}) }
+  /** Leaves words out of queries that have others: the list of a language, or your own, spelled as at this step. */
+  | { stop: Language | (string & {}) | readonly string[] }
+  | { stem: Language | (string & {}) }
+  /** Drops articles in front of an apostrophe: French, Italian, Catalan, Irish. */
+  | { elision: "french" | "italian" | "catalan" | "irish" | (string & {}) }
+  /** One spelling for letters and digits of Arabic, Persian, Hindi or Nepali. */
+  | { spelling: "arabic" | "persian" | "hindi" | "nepali" | (string & {}) }
+  /** Drops words with fewer or more characters. */
+  | { length: { min?: number; max?: number } }
+  /**
+   * `"car, automobile"` stand for each other, `"colour => color"` for the one on the right; up to 8 words each, 10,000
+   * rules. Applied to queries by default, or to documents `at: "index"`.
+   */
+  | { synonyms: readonly string[] | { rules: readonly string[]; at?: "query" | "index" } };
+
+/** An analyzer of your own: the terms of a text, word after word, or tokens with their places. Synchronous. */
+export type AnalyzerFunction = (text: string) => readonly string[] | readonly AnalyzerToken[];
+
+/** One token of an {@link AnalyzerFunction}. */
+export interface AnalyzerToken {
+  /** The term, as it is indexed and looked for. */
+  term: string;
+  /** Where it starts in the text, in UTF-16 code units. */
+  start: number;
+  /** Behind its end; equal to `start` if no part of the text shows it. */
+  end: number;
+  /** Number of the word, for phrases. Default one more than the last; tokens with one position stand for each other. */
+  position?: number;
+}
+
+/** Analyzers of your own: functions by name, or the URL of a module that exports them. */
+export type Analyzers = Readonly<Record<string, AnalyzerFunction>> | URL;
 
 /** One or several vectors per document; the best one counts. */
 export interface VectorFieldOptions {
@@ -514,7 +608,9 @@ export type RefusalCode =
   /** A vector of another dimension than the field's. */
   | "wrong_dims"
   /** A vector with NaN, infinity or something else than numbers. */
-  | "not_finite";
+  | "not_finite"
+  /** An analyzer of your own threw on it, or gave what are no tokens. */
+  | "analyzer_failed";
 
 /** What an add did. */
 export interface AddReport {

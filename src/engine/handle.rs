@@ -19,7 +19,7 @@ use crate::{
     },
     platform::Cancel,
     query::request::{SearchRequest, SearchResponse, SearchStats},
-    schema::DocumentBatch,
+    schema::{DocumentBatch, FieldKind},
     searcher,
     storage::{BlockCache, IoCounts, IoTrace, Storage},
 };
@@ -198,6 +198,22 @@ impl<S: Storage> Index<S> {
             pending_bytes: AtomicU64::new(0),
             io: Mutex::new(IoCounts::default()),
         })))
+    }
+
+    /// That every analyzer which the schema names is there: without one, documents with its field are refused and
+    /// text searches fail.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming the first that is not.
+    pub fn check_analyzers(&self) -> Result<()> {
+        let snapshot = self.0.snapshot_as_wanted();
+        for (_, field) in snapshot.schema().fields() {
+            if let FieldKind::Text(options) = &field.kind {
+                let analyzer = options.analyzer.analyzer();
+                analyzer.map_err(|error| Error::invalid(format!("field {:?}: {error}", field.name)))?;
+            }
+        }
+        Ok(())
     }
 
     /// Buffers documents for the next commit. One whose id is in the index, or earlier in the batch,

@@ -85,6 +85,7 @@ pub async fn build<S: Storage>(
         ..OpenOptions::default()
     };
     let index = Index::open(storage, open).await?;
+    index.check_analyzers()?;
     let built = fill(&index, batches, options.max_segments, options.memory_bytes, progress, cancel).await;
     let closed = index.close().await;
     let (refused, num_docs, num_segments, bytes) = built?;

@@ -4,6 +4,7 @@ use js_sys::{Function, Promise};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use super::{
+    analyzers,
     batch::WasmBatch,
     call::{WasmCancel, json, listener, parse, promise, to_js},
     panics::on_request,
@@ -25,15 +26,21 @@ pub struct WasmIndex {
 
 #[wasm_bindgen]
 impl WasmIndex {
-    /// Promise of the index in `storage`.
-    pub fn open(storage: &WasmStorage, settings: String, cancel: &WasmCancel) -> Promise {
-        open(storage.backend(), None, settings, cancel)
+    /// Promise of the index in `storage`. `analyzers` is an object of functions by name, or undefined.
+    pub fn open(storage: &WasmStorage, settings: String, cancel: &WasmCancel, analyzers: &JsValue) -> Promise {
+        open(storage.backend(), None, settings, cancel, analyzers)
     }
 
     /// Promise of the index in `storage` over a read-only one in `base`.
     #[wasm_bindgen(js_name = openOver)]
-    pub fn open_over(storage: &WasmStorage, base: &WasmStorage, settings: String, cancel: &WasmCancel) -> Promise {
-        open(storage.backend(), Some(base.backend()), settings, cancel)
+    pub fn open_over(
+        storage: &WasmStorage,
+        base: &WasmStorage,
+        settings: String,
+        cancel: &WasmCancel,
+        analyzers: &JsValue,
+    ) -> Promise {
+        open(storage.backend(), Some(base.backend()), settings, cancel, analyzers)
     }
 
     /// Promise of an `AddReport`.
@@ -124,10 +131,12 @@ impl WasmIndex {
     }
 }
 
-fn open(storage: Backend, base: Option<Backend>, settings: String, cancel: &WasmCancel) -> Promise {
+fn open(storage: Backend, base: Option<Backend>, settings: String, cancel: &WasmCancel, given: &JsValue) -> Promise {
+    let analyzers = analyzers::read(given);
     promise(cancel.or_drop(async move {
         let settings: OpenSettings = parse("open options", &settings)?;
-        let index = Index::open(storage, settings.into_options(base)?).await?;
+        let index = Index::open(storage, settings.into_options(base, analyzers?)?).await?;
+        index.check_analyzers()?;
         Ok(WasmIndex { index })
     }))
 }

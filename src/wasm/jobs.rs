@@ -10,13 +10,14 @@ use js_sys::{Function, Promise};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use super::{
+    analyzers,
     batch::WasmBatch,
     call::{WasmCancel, json, listener, parse, promise},
     settings::JobSettings,
     storage::{Backend, WasmStorage},
 };
 use crate::{
-    engine::{BuildReport, build, merge},
+    engine::{BuildReport, CustomAnalyzers, build, merge},
     error::{Error, ErrorKind, Result},
     platform::{Cancel, spawn},
     schema::DocumentBatch,
@@ -34,14 +35,21 @@ pub struct WasmBuild {
 
 #[wasm_bindgen]
 impl WasmBuild {
-    /// Starts building a new index in `storage`.
-    pub fn start(storage: &WasmStorage, settings: String, progress: Option<Function>, cancel: &WasmCancel) -> Self {
+    /// Starts building a new index in `storage`. `analyzers` is an object of functions by name, or undefined.
+    pub fn start(
+        storage: &WasmStorage,
+        settings: String,
+        progress: Option<Function>,
+        cancel: &WasmCancel,
+        analyzers: &JsValue,
+    ) -> Self {
+        let analyzers = analyzers::read(analyzers);
         // One batch waits while another is being indexed; a third waits at the sender.
         let (batches, received) = mpsc::channel(0);
         let (told, outcome) = oneshot::channel();
         let (storage, flag, listener) = (storage.backend(), cancel.flag(), listener(progress));
         spawn(async move {
-            let _ = told.send(run(storage, received, &settings, &listener, &flag).await);
+            let _ = told.send(run(storage, received, &settings, analyzers, &listener, &flag).await);
         });
         Self { batches: std::rc::Rc::new(RefCell::new(Some(batches))), outcome: Cell::new(Some(outcome)) }
     }
@@ -91,11 +99,12 @@ async fn run(
     storage: Backend,
     batches: mpsc::Receiver<Result<DocumentBatch>>,
     settings: &str,
+    analyzers: Result<CustomAnalyzers>,
     listener: &impl Fn(crate::engine::Progress),
     cancel: &Cancel,
 ) -> Result<BuildReport> {
     let settings: JobSettings = parse("build options", settings)?;
-    build(storage, batches, settings.build()?, listener, cancel).await
+    build(storage, batches, settings.build(analyzers?)?, listener, cancel).await
 }
 
 /// A merge of several indexes into a new one.

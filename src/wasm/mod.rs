@@ -6,6 +6,7 @@
 //!
 //! An instance that panicked is dead: [`panics`] tells the face at once, which rejects every call in flight.
 
+mod analyzers;
 mod batch;
 mod call;
 mod index;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::storage::Backend;
 use crate::{
     codec::PostingsCodec,
-    engine::{BuildOptions, MergeOptions, OpenMode, OpenOptions, Schema},
+    engine::{BuildOptions, CustomAnalyzers, MergeOptions, OpenMode, OpenOptions, Schema},
     error::Result,
 };
 
@@ -36,7 +36,11 @@ enum Mode {
 }
 
 impl OpenSettings {
-    pub(super) fn into_options(self, base: Option<Backend>) -> Result<OpenOptions<Backend>> {
+    pub(super) fn into_options(
+        self,
+        base: Option<Backend>,
+        analyzers: CustomAnalyzers,
+    ) -> Result<OpenOptions<Backend>> {
         let default = OpenOptions::<Backend>::default();
         let mode = self.mode.map_or(default.mode, |mode| match mode {
             Mode::Create => OpenMode::Create,
@@ -56,7 +60,7 @@ impl OpenSettings {
             grace_millis: self.grace_millis.unwrap_or(default.grace_millis),
             gpu_bytes: self.gpu_bytes.unwrap_or(default.gpu_bytes),
             base,
-            analyzers: default.analyzers,
+            analyzers,
         })
     }
 }
@@ -92,14 +96,14 @@ impl JobSettings {
         }
     }
 
-    pub(super) fn build(self) -> Result<BuildOptions> {
+    pub(super) fn build(self, analyzers: CustomAnalyzers) -> Result<BuildOptions> {
         let default = BuildOptions::default();
         Ok(BuildOptions {
             schema: self.schema.map(|schema| Schema::from_json(&schema)).transpose()?,
             codec: self.codec.unwrap_or(default.codec),
             memory_bytes: self.memory_bytes.unwrap_or(default.memory_bytes),
             max_segments: self.max_segments,
-            analyzers: default.analyzers,
+            analyzers,
         })
     }
 }
