@@ -163,6 +163,111 @@ console.log(JSON.stringify(outcomes));
   }
 });
 
+const ANALYZERS = {
+  "analyzers.mjs": `
+export const commas = (text) => text.split(",").map((word) => word.trim().toLowerCase());
+export function emoji(text) {
+  const tokens = [];
+  for (const { 0: term, index } of text.matchAll(/\\p{Emoji_Presentation}/gu)) {
+    tokens.push({ term, start: index, end: index + term.length, position: tokens.length });
+  }
+  return tokens;
+}
+export default { odd: (text) => ({ throws() { throw new RangeError("too odd"); }, promise: () => Promise.resolve([]),
+  inside: () => [{ term: "x", start: 1, end: 2 }], empty: () => [""], mixed: () => ["a", 1], far: () => [{ term: "x", start: 0, end: 99 }],
+  none: () => undefined, number: () => [{ term: "x", start: 0.5, end: 1 }] })[text.replace("😀", "")]?.() ?? [text] };
+`,
+};
+
+test("analyzers of the caller's own, as functions and as a module", async () => {
+  const folder = await project("analyzers", {
+    ...ANALYZERS,
+    "main.mjs": `
+import { build, memory, open, SearchError } from "rangefind";
+import own, * as named from "./analyzers.mjs";
+const schema = { title: { type: "text", analyzer: "commas" }, mood: { type: "text", analyzer: "emoji" }, odd: { type: "text", analyzer: "odd" } };
+const out = [];
+for (const analyzers of [{ commas: named.commas, emoji: named.emoji, odd: own.odd }, new URL("./analyzers.mjs", import.meta.url)]) {
+  const storage = memory();
+  const index = await open({ storage, schema, analyzers });
+  const odd = ["throws", "promise", "😀inside", "empty", "mixed", "far", "none", "number"].map((odd) => ({ odd }));
+  const { added, refused } = await index.add([{ id: 1, title: "Red Wine, white wine", mood: "so 😀 or 🎉" }, ...odd, { id: 2, odd: "fine" }]);
+  await index.commit();
+  const found = await index.search({ query: '"red wine"', highlight: ["title"] });
+  const mood = await index.search({ query: "🎉", highlight: ["mood"] });
+  const failed = await index.search({ query: "throws", fields: ["odd"] }).catch((error) => error);
+  await index.close();
+  const missing = await open({ storage }).catch((error) => error);
+  const other = await open({ storage: memory(), schema, analyzers: { commas: 3 } }).catch((error) => error);
+  const taken = await open({ storage: memory(), schema, analyzers: { german: () => [] } }).catch((error) => error);
+  const built = await build([{ id: 1, title: "a, b" }], { storage: memory(), schema, analyzers });
+  const unbuilt = await build([{ id: 1, title: "a, b" }], { storage: memory(), schema }).catch((error) => error);
+  out.push({
+    added, refused: refused.map(({ field, code, reason }) => [field, code, reason].join(" | ")),
+    found: [found.total, found.hits[0]?.highlights[0].ranges], mood: [mood.total, mood.hits[0]?.highlights[0].ranges],
+    failed: [failed instanceof SearchError, failed.code, failed.message], missing: [missing.code, missing.message],
+    other: [other.code, other.message], taken: [taken.code, taken.message], built: built.numDocs,
+    unbuilt: [unbuilt.code, unbuilt.message],
+  });
+}
+const nowhere = await open({ storage: memory(), analyzers: new URL("./nowhere.mjs", import.meta.url) }).catch((error) => error);
+console.log(JSON.stringify({ out, nowhere: [nowhere.code, nowhere.message] }));
+`,
+  });
+  const { stdout } = await execute(process.execPath, ["main.mjs"], { cwd: folder });
+  const { out, nowhere } = JSON.parse(stdout);
+  assert.equal(out.length, 2);
+  for (const { added, refused, found, mood, failed, missing, other, taken, built, unbuilt } of out) {
+    assert.equal(added, 2);
+    assert.equal(refused.length, 8, refused.join("\n"));
+    for (const line of refused) assert.match(line, /^odd \| analyzer_failed \| analyzer "odd": /);
+    assert.match(refused[0], /too odd/);
+    assert.deepEqual(found, [1, [[0, 8]]]);
+    assert.deepEqual(mood, [1, [[9, 11]]]);
+    assert.deepEqual(failed.slice(0, 2), [true, "invalid_argument"]);
+    assert.match(failed[2], /odd.*too odd/);
+    for (const [code, message] of [missing, unbuilt]) assert.match(`${code} ${message}`, /^invalid_argument .*commas/);
+    assert.match(other.join(" "), /^invalid_argument .*commas/);
+    assert.match(taken.join(" "), /^invalid_argument .*german/);
+    assert.equal(built, 1);
+  }
+  assert.match(nowhere.join(" "), /^invalid_argument .*nowhere\.mjs/);
+});
+
+test("a worker imports the module of analyzers, and a page is told that functions stay", async () => {
+  const folder = await project("worker-analyzers", {
+    ...ANALYZERS,
+    "main.mjs": `
+import { readFileSync } from "node:fs";
+import { serve } from "./node_modules/rangefind/dist/serve.js";
+import * as page from "./node_modules/rangefind/dist/browser.js";
+// What a worker is told by messages, and says by them.
+const scope = { postMessage: (message) => hear(structuredClone(message)) };
+let hear = () => {};
+const tell = (message) => new Promise((resolve) => ((hear = resolve), scope.onmessage({ data: structuredClone(message) })));
+let id = 0;
+const call = (op, ...args) => tell({ type: "call", id: id++, op, args, progress: false });
+serve(scope);
+const module = new WebAssembly.Module(readFileSync(new URL(import.meta.resolve("rangefind/rangefind.wasm"))));
+const started = await tell({ type: "start", module });
+const analyzers = new URL("./analyzers.mjs", import.meta.url).href;
+const schema = [{ name: "title", type: "text", analyzer: "commas" }];
+const opened = await call("open", { kind: "memory", target: 1 }, undefined, { schema }, analyzers);
+const json = new TextEncoder().encode(JSON.stringify([{ id: 1, title: "Red Wine, white wine" }]));
+await call("add", opened.value, { json, vectors: [] });
+await call("commit", opened.value);
+const found = await call("search", opened.value, JSON.stringify({ query: '"white wine"' }), undefined);
+const given = { commas: (text) => [text] };
+const refused = await page.open({ storage: page.opfs("x"), analyzers: given }).catch((error) => error);
+console.log(JSON.stringify({ started, opened, total: JSON.parse(found.value).total, refused: [refused.code, refused.message] }));
+`,
+  });
+  const { stdout } = await execute(process.execPath, ["main.mjs"], { cwd: folder });
+  const { started, opened, total, refused } = JSON.parse(stdout);
+  assert.deepEqual([started.type, opened.type, total], ["ready", "answer", 1]);
+  assert.match(refused.join(" "), /^invalid_argument .*commas.*worker.*URL/);
+});
+
 test("the tarball holds what is needed and nothing else", async () => {
   const folder = await project("contents");
   const { stdout } = await execute("find", ["node_modules/rangefind", "-type", "f"], { cwd: folder });

@@ -2,7 +2,7 @@
 import module from "rangefind/rangefind.wasm";
 import {
   build, custom, files, http, init, memory, merge, open, opfs, r2, s3, SearchError,
-  type AddReport, type Doc, type Filter, type Hit, type IndexInfo, type ModuleSource, type Progress, type R2Bucket, type Schema, type SearchErrorCode,
+  type AddReport, type Analyzers, type Doc, type Filter, type Hit, type IndexInfo, type ModuleSource, type Progress, type R2Bucket, type Schema, type SearchErrorCode,
   type SearchIndex, type SearchOptions, type StorageObject,
 } from "rangefind";
 import * as inline from "rangefind/inline";
@@ -75,6 +75,15 @@ export async function use(signal: AbortSignal, bucket: R2Bucket, object: Storage
     const code: SearchErrorCode = error.code;
     if (code === "index_changed") await index.reopen();
   }
+  const analyzers: Analyzers = { mine: (text) => text.split(" "), placed: (text) => [{ term: text, start: 0, end: text.length }] };
+  const synonyms = { tokenizer: { type: "standard" }, filters: ["fold", { stem: "de" }, { synonyms: ["a, b"] }] } as const;
+  const texts: Schema = { a: { type: "text", analyzer: "mine" }, b: { type: "text", analyzer: synonyms } };
+  await inline.open({ storage: memory(), schema: texts, analyzers });
+  await open({ storage: opfs("notes"), schema: texts, analyzers: new URL("./analyzers.js", import.meta.url) });
+  // @ts-expect-error no filter of that name
+  await open({ storage: memory(), schema: { a: { type: "text", analyzer: { filters: ["folded"] } } } });
+  // @ts-expect-error a promise is no list of tokens
+  await inline.open({ storage: memory(), analyzers: { slow: async (text: string) => [text] } });
   // @ts-expect-error a misspelt option
   await index.search({ qery: "x" });
   // @ts-expect-error a vector field needs its dims
