@@ -26,6 +26,8 @@ mod page;
 mod snippet;
 mod sort;
 #[cfg(all(test, not(target_arch = "wasm32")))]
+mod syntax_tests;
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod text_tests;
