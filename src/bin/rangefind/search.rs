@@ -90,7 +90,6 @@ fn make_request(args: &SearchArgs, index: &Index<AnyStorage>) -> Result<SearchRe
         offset: args.offset,
         gpu: if args.gpu { GpuMode::Required } else { GpuMode::Auto },
         explain: args.explain,
-        ..SearchRequest::default()
     })
 }
 
