@@ -11,6 +11,7 @@ use crate::{
     postings::{
         norms,
         term_table::TermTable,
+        word_cache::{Key, WordCache},
         writer::{MAX_DOCS, PostingsWriter},
     },
     terms::{FieldOptions, FieldTotals, MAX_TERM_BYTES, TermsWriter},
@@ -60,12 +61,15 @@ pub struct Inverter {
     /// Words as they are written, and the number of the term of each.
     words: TermTable,
     word_terms: Vec<u32>,
+    /// The same for words seen just now.
+    recent: WordCache,
     /// The analyzer that those are of.
     analyzer: Option<Analyzer>,
     table: TermTable,
     /// Occurrences of each term.
     counts: Vec<u32>,
-    /// Terms of all documents one after another, with jumps of position between.
+    /// Terms of all documents one after another, with jumps of position between: their numbers, and once sorted their
+    /// ranks.
     tokens: Vec<u32>,
     /// Documents with the field and where their tokens end.
     docs: Vec<(u32, usize)>,
@@ -79,6 +83,7 @@ impl Inverter {
             options,
             words: TermTable::default(),
             word_terms: Vec::new(),
+            recent: WordCache::default(),
             analyzer: None,
             table: TermTable::default(),
             counts: Vec::new(),
@@ -119,9 +124,23 @@ impl Inverter {
         self.tokens.push(ord);
     }
 
-    /// The number of the term of a word, if it gives one. Most words were seen before.
+    /// The number of the term of a word, if it gives one. Most words were seen just now.
     #[inline]
     fn term_of_word(&mut self, word: &str, normalizer: &mut Normalizer) -> Option<u32> {
+        let Some(key) = Key::of(word.as_bytes()) else { return self.look_up(word, normalizer) };
+        let ord = match self.recent.find(key) {
+            Some(ord) => ord,
+            None => {
+                let ord = self.look_up(word, normalizer).unwrap_or(NO_TERM);
+                self.recent.note(key, ord);
+                ord
+            }
+        };
+        (ord != NO_TERM).then_some(ord)
+    }
+
+    /// The same among all words.
+    fn look_up(&mut self, word: &str, normalizer: &mut Normalizer) -> Option<u32> {
         // Long ones are rare, and memory for them would not be bounded by their number.
         if word.len() > 40 {
             return normalizer.term(word).map(|(term, _)| self.term(term.as_bytes()));
@@ -157,6 +176,7 @@ impl Inverter {
             self.analyzer = Some(analyzer.clone());
             self.words = TermTable::default();
             self.word_terms.clear();
+            self.recent.clear();
         }
         let mut place = Place::default();
         if analyzer.is_wordwise() {
@@ -258,6 +278,7 @@ impl Inverter {
         self.table.memory_bytes()
             + self.words.memory_bytes()
             + self.word_terms.capacity() * 4
+            + self.recent.memory_bytes()
             + self.counts.capacity() * 4
             + self.tokens.capacity() * 4
             + self.docs.capacity() * 16
@@ -281,12 +302,13 @@ impl Inverter {
         let sorted = self.table.sorted();
         let mut ranks = vec![0; sorted.len()];
         sorted.iter().enumerate().for_each(|(rank, &ord)| ranks[ord as usize] = rank as u32);
+        // Once for all passes.
+        self.tokens.iter_mut().filter(|token| **token & JUMP == 0).for_each(|token| *token = ranks[*token as usize]);
         InvertedField {
             writer: PostingsWriter::new(self.options),
             terms: TermsWriter::new(self.options),
             inverter: self,
             sorted,
-            ranks,
             next: 0,
             pass: Pass::default(),
         }
@@ -307,7 +329,6 @@ struct Pass {
 pub struct InvertedField {
     inverter: Inverter,
     sorted: Vec<u32>,
-    ranks: Vec<u32>,
     writer: PostingsWriter,
     terms: TermsWriter,
     next: usize,
@@ -358,7 +379,7 @@ impl InvertedField {
                 }
                 position = position.wrapping_add(step);
                 step = 1;
-                let rank = (self.ranks[token as usize] as usize).wrapping_sub(first);
+                let rank = (token as usize).wrapping_sub(first);
                 if let Some(slot) = starts.get_mut(rank) {
                     occurrences[*slot] = (doc, position);
                     *slot += 1;

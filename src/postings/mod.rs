@@ -42,6 +42,7 @@ mod reader;
 mod skip;
 mod term_bytes;
 mod term_table;
+mod word_cache;
 mod writer;
 
 pub use impacts::Impact;

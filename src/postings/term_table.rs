@@ -3,10 +3,11 @@
 /// Terms and their numbers.
 #[derive(Debug, Default)]
 pub(super) struct TermTable {
-    /// Number + 1 of the term at each slot; 0 is free. A power of two, at most half full.
-    slots: Vec<u32>,
-    /// Hash, and end of the bytes in the arena, of each term.
-    terms: Vec<(u32, u32)>,
+    /// Hash of the term at each slot in the high half, its number + 1 in the low one; 0 is free. A power of two, at most
+    /// half full. Most looks at a slot tell another term apart without a second place in memory.
+    slots: Vec<u64>,
+    /// End of the bytes of each term in the arena.
+    ends: Vec<u32>,
     arena: Vec<u8>,
 }
 
@@ -30,27 +31,46 @@ fn hash(bytes: &[u8]) -> u32 {
     (state ^ state >> 32) as u32
 }
 
+/// Whether two terms are equal. Most are short: two loads that overlap see 4 to 16 bytes.
+#[inline]
+fn equal(one: &[u8], other: &[u8]) -> bool {
+    fn ends<const N: usize>(term: &[u8]) -> Option<(&[u8; N], &[u8; N])> {
+        Some((term.first_chunk()?, term.last_chunk()?))
+    }
+    one.len() == other.len()
+        && match one.len() {
+            8..=16 => ends::<8>(one) == ends::<8>(other),
+            4..8 => ends::<4>(one) == ends::<4>(other),
+            0..4 => one.iter().eq(other),
+            _ => one == other,
+        }
+}
+
 impl TermTable {
     /// The number of `term`; a new one if it is new.
     #[inline]
     pub fn insert(&mut self, term: &[u8]) -> u32 {
-        if (self.terms.len() + 1) * 2 > self.slots.len() {
+        if (self.ends.len() + 1) * 2 > self.slots.len() {
             self.grow();
         }
         let hash = hash(term);
         let mask = self.slots.len() - 1;
         let mut slot = hash as usize & mask;
         loop {
-            match self.slots[slot] {
-                0 => break,
-                entry if self.terms[entry as usize - 1].0 == hash && self.term(entry - 1) == term => return entry - 1,
-                _ => slot = (slot + 1) & mask,
+            let entry = self.slots[slot];
+            if entry == 0 {
+                break;
             }
+            let ord = (entry as u32).wrapping_sub(1);
+            if (entry >> 32) as u32 == hash && equal(self.term(ord), term) {
+                return ord;
+            }
+            slot = (slot + 1) & mask;
         }
-        let ord = self.terms.len() as u32;
+        let ord = self.ends.len() as u32;
         self.arena.extend_from_slice(term);
-        self.terms.push((hash, u32::try_from(self.arena.len()).expect("terms in memory are shorter than 4 GiB")));
-        self.slots[slot] = ord + 1;
+        self.ends.push(u32::try_from(self.arena.len()).expect("terms in memory are shorter than 4 GiB"));
+        self.slots[slot] = u64::from(hash) << 32 | u64::from(ord + 1);
         ord
     }
 
@@ -58,12 +78,12 @@ impl TermTable {
     fn grow(&mut self) {
         let len = (self.slots.len() * 2).max(1024);
         let mut slots = vec![0; len];
-        for (ord, &(hash, _)) in self.terms.iter().enumerate() {
-            let mut slot = hash as usize & (len - 1);
+        for &entry in self.slots.iter().filter(|entry| **entry != 0) {
+            let mut slot = (entry >> 32) as usize & (len - 1);
             while slots[slot] != 0 {
                 slot = (slot + 1) & (len - 1);
             }
-            slots[slot] = ord as u32 + 1;
+            slots[slot] = entry;
         }
         self.slots = slots;
     }
@@ -71,14 +91,14 @@ impl TermTable {
     /// The bytes of a term.
     #[inline]
     pub fn term(&self, ord: u32) -> &[u8] {
-        let start = (ord as usize).checked_sub(1).map_or(0, |before| self.terms[before].1 as usize);
-        &self.arena[start..self.terms[ord as usize].1 as usize]
+        let start = (ord as usize).checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        &self.arena[start..self.ends[ord as usize] as usize]
     }
 
     /// Numbers of all terms, in order of their bytes.
     pub fn sorted(&self) -> Vec<u32> {
         // The first eight bytes decide most comparisons without a look at the arena.
-        let mut keyed: Vec<(u64, u32)> = (0..self.terms.len() as u32)
+        let mut keyed: Vec<(u64, u32)> = (0..self.ends.len() as u32)
             .map(|ord| {
                 let term = self.term(ord);
                 let mut head = [0; 8];
@@ -92,7 +112,7 @@ impl TermTable {
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.slots.capacity() * 4 + self.terms.capacity() * 8 + self.arena.capacity()
+        self.slots.capacity() * 8 + self.ends.capacity() * 4 + self.arena.capacity()
     }
 }
 
