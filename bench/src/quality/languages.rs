@@ -92,13 +92,13 @@ fn mean_reciprocal_rank(docs: &[Text], questions: &[Question], analyzer: &str) -
         let index = Index::open(MemoryStorage::new(), options).await?;
         index.add(DocumentBatch::from_values(rows)).await?;
         index.commit().await?;
-        rangefind::Result::Ok(index)
+        Ok::<_, rangefind::Error>(index)
     })
     .expect("room in memory");
     let mut sum = 0.0;
     for question in questions {
         let request = SearchRequest {
-            query: Some(question.text.clone()),
+            query: Some(question.text.clone().into()),
             select: Some(Vec::new()),
             limit: Some(super::DEPTH),
             ..SearchRequest::default()

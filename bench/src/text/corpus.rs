@@ -61,13 +61,13 @@ impl Corpus {
             let path = folder().join(name).join("docs.jsonl.gz");
             for line in read_gz(&path).lines().filter(|line| !line.is_empty()) {
                 let line: Line = serde_json::from_str(line).unwrap_or_else(|error| panic!("{name}: {error}"));
-                corpus.add(format!("{}\n{}", line.title, line.text), analyzer, &mut last_doc);
+                corpus.add(format!("{}\n{}", line.title, line.text), &analyzer, &mut last_doc);
             }
         }
         corpus
     }
 
-    fn add(&mut self, text: String, analyzer: Analyzer, last_doc: &mut Vec<usize>) {
+    fn add(&mut self, text: String, analyzer: &Analyzer, last_doc: &mut Vec<usize>) {
         let (doc, start) = (self.texts.len(), self.tokens.len());
         analyzer.analyze(&text, |token| {
             let next = self.words.len() as u32;

@@ -9,11 +9,12 @@ use std::{
 use bytes::Bytes;
 use rangefind::{
     analysis::Analyzer,
+    codec::PostingsCodec,
     ids::{DocOrd, FieldOrd},
     platform::Cancel,
     postings::Inverter,
     query::{FieldText, Plan, Query, SegmentFilter, SegmentText},
-    terms::{FieldOptions, TermIndex},
+    terms::{FieldOptions, TermCursor, TermIndex},
 };
 use tantivy::{
     DocAddress, Index, Searcher, TantivyDocument,
@@ -79,33 +80,46 @@ pub struct Ours {
     pub text_time: Duration,
     /// Bytes of the text field: dictionary, its index, postings, norms.
     pub bytes: [u64; 4],
+    /// Bytes of the parts of its postings, as [`STREAMS`] names them.
+    pub stream_bytes: [u64; 3],
 }
+
+/// Parts of postings.
+pub const STREAMS: [&str; 3] = ["positions", "skip data", "documents and frequencies"];
 
 impl Ours {
     /// Inverts the corpus.
     pub fn build(corpus: &Corpus) -> Self {
+        Self::build_with(corpus, PostingsCodec::default())
+    }
+
+    /// The same with a codec.
+    pub fn build_with(corpus: &Corpus, codec: PostingsCodec) -> Self {
         let analyzer = Analyzer::find(ANALYZER).expect("built in");
         let max_doc = corpus.len() as u32;
         let started = Instant::now();
-        let mut inverter = Inverter::new(FieldOptions::TEXT);
+        let mut inverter = Inverter::new(FieldOptions::TEXT.with_codec(codec));
         for (doc, text) in corpus.texts.iter().enumerate() {
-            inverter.add_text(DocOrd(doc as u32), analyzer, &[text]).expect("documents ascend");
+            inverter.add_text(DocOrd(doc as u32), &analyzer, &[text]).expect("documents ascend");
         }
-        let (text, bytes) = finish(inverter, max_doc);
+        let (text, bytes) = finish(inverter, max_doc, codec);
         let text_time = started.elapsed();
-        let (mut part, mut id) = (Inverter::new(FieldOptions::KEYWORD), Inverter::new(FieldOptions::KEYWORD));
+        let stream_bytes = stream_bytes(&text);
+        let keyword = FieldOptions::KEYWORD.with_codec(codec);
+        let (mut part, mut id) = (Inverter::new(keyword), Inverter::new(keyword));
         for doc in 0..corpus.len() {
             part.add_term(DocOrd(doc as u32), part_name(part_of(doc)).as_bytes()).expect("a short term");
             id.add_term(DocOrd(doc as u32), id_of(doc).as_bytes()).expect("a short term");
         }
-        let fields: BTreeMap<FieldOrd, FieldText> =
-            BTreeMap::from([(ID, finish(id, max_doc).0), (TEXT, text), (PART, finish(part, max_doc).0)]);
+        let (id, part) = (finish(id, max_doc, codec).0, finish(part, max_doc, codec).0);
+        let fields: BTreeMap<FieldOrd, FieldText> = BTreeMap::from([(ID, id), (TEXT, text), (PART, part)]);
         Self {
             segments: vec![Arc::new(SegmentText { max_doc, fields })],
             filters: vec![SegmentFilter::default()],
             cancel: Cancel::new(),
             text_time,
             bytes,
+            stream_bytes,
         }
     }
 
@@ -131,7 +145,7 @@ impl Ours {
 }
 
 /// Writes a field and opens it; bytes of dictionary, its index, postings and norms.
-fn finish(inverter: Inverter, max_doc: u32) -> (FieldText, [u64; 4]) {
+fn finish(inverter: Inverter, max_doc: u32, codec: PostingsCodec) -> (FieldText, [u64; 4]) {
     let (mut terms, mut postings) = (Vec::new(), Vec::new());
     let mut field = inverter.finish(max_doc);
     while field.step(&mut terms, &mut postings).expect("room in memory") {}
@@ -139,13 +153,25 @@ fn finish(inverter: Inverter, max_doc: u32) -> (FieldText, [u64; 4]) {
     let norms = parts.norms.map(Bytes::from);
     let lens = [terms.len(), parts.term_index.len(), postings.len(), norms.as_ref().map_or(0, Bytes::len)];
     let text = FieldText {
-        index: Arc::new(TermIndex::parse(&parts.term_index).expect("just written")),
+        index: Arc::new(TermIndex::parse(&parts.term_index).expect("just written").with_codec(codec)),
         terms: Some(terms.into()),
         postings: Some(postings.into()),
         has_norms: norms.is_some(),
         norms,
     };
     (text, lens.map(|len| len as u64))
+}
+
+/// Bytes of each of [`STREAMS`].
+fn stream_bytes(text: &FieldText) -> [u64; 3] {
+    let mut cursor = TermCursor::new(text.index.options(), text.terms.clone().unwrap_or_default());
+    let mut bytes = [0; 3];
+    while cursor.advance().expect("just written") {
+        let info = cursor.info();
+        let of_term = [info.positions_len, info.skip_len.into(), info.docs_len.into()];
+        bytes.iter_mut().zip(of_term).for_each(|(sum, len)| *sum += len);
+    }
+    bytes
 }
 
 /// The id of a document.

@@ -4,6 +4,7 @@
 //! anything timed. The data lie in `$RANGEFIND_DATA`, or in `../shared/data` beside the repository.
 
 mod ask;
+mod codecs;
 mod corpus;
 mod differential;
 mod engines;
@@ -57,6 +58,11 @@ impl Bench {
         let all = (counts + skipped) as f64;
         vec![Row::larger_is_better("differential-tantivy", counts as f64, "queries", "asked", all).note(note)]
     }
+}
+
+/// Compares both codecs of postings.
+pub fn codecs(effort: Effort) -> Vec<Row> {
+    codecs::run(effort)
 }
 
 /// Compares answers and measures nothing.

@@ -1,0 +1,125 @@
+//! Both codecs of postings side by side: what each class of queries takes, what each stream takes, what a block takes
+//! with and without SIMD.
+
+use std::{array, hint::black_box, time::Instant};
+
+use rangefind::codec::{
+    PostingsCodec, Unpacker,
+    bitpack::{self, BLOCK_LEN},
+};
+
+use super::{
+    Class, Effort,
+    ask::Ask,
+    corpus::{self, Corpus},
+    engines::{Mode, Ours, STREAMS},
+    geometric_mean, tasks,
+};
+use crate::report::{Row, percentile};
+
+/// Blocks that are decoded in turns: more than a cache line predicts, less than the nearest cache holds.
+const BLOCKS: usize = 32;
+/// Widths that gaps and frequencies of real texts have.
+const WIDTHS: std::ops::RangeInclusive<u8> = 1..=16;
+
+/// Compares answers, then times and sizes.
+///
+/// # Panics
+/// At the first query that the codecs answer differently.
+pub fn run(effort: Effort) -> Vec<Row> {
+    let corpus = Corpus::load(if effort == Effort::Quick { corpus::SMALL } else { corpus::WHOLE });
+    let [fast, compact] = PostingsCodec::ALL.map(|codec| Ours::build_with(&corpus, codec));
+    let mut rows = Vec::new();
+    for class in tasks::classes(&corpus, effort) {
+        rows.extend(class.modes.iter().map(|&mode| side_by_side(&class, mode, &fast, &compact, effort)));
+    }
+    let mean = geometric_mean(rows.iter().filter_map(|row| row.ratio));
+    let note = format!("geometric mean over {} classes and modes of the ratio of mean times", rows.len());
+    rows.push(Row::larger_is_better("codec-fast-vs-compact", mean, "x", "equal", 1.0).note(note));
+    rows.extend(sizes(&fast, &compact, corpus.len()));
+    rows.extend(blocks());
+    rows
+}
+
+fn side_by_side(class: &Class, mode: Mode, fast: &Ours, compact: &Ours, effort: Effort) -> Row {
+    let queries: Vec<_> = class.asks.iter().map(Ask::ours).collect();
+    let mut times = [const { Vec::new() }; 2];
+    for query in &queries {
+        assert_eq!(fast.run(query, mode), compact.run(query, mode), "{} of {query:?}", mode.name());
+        let mut of_query = [const { Vec::new() }; 2];
+        for _ in 0..if effort == Effort::Quick { 3 } else { 7 } {
+            for (engine, times) in [fast, compact].into_iter().zip(&mut of_query) {
+                let started = Instant::now();
+                black_box(engine.run(query, mode));
+                times.push(started.elapsed().as_secs_f64() * 1e6);
+            }
+        }
+        times.iter_mut().zip(&of_query).for_each(|(all, of_query)| all.push(percentile(of_query, 50.0)));
+    }
+    let [ours, peer] = times.map(|times| times.iter().sum::<f64>() / times.len() as f64);
+    let key = match mode {
+        Mode::Top(10) => format!("codec-fast-vs-compact-{}", class.name),
+        mode => format!("codec-fast-vs-compact-{}-{}", class.name, mode.name()),
+    };
+    Row::smaller_is_better(&key, ours, "us", "compact", peer).note(format!(
+        "{} queries, {}, the same answers; {:.0} and {:.0} queries/s",
+        queries.len(),
+        mode.name(),
+        1e6 / ours,
+        1e6 / peer
+    ))
+}
+
+fn sizes(fast: &Ours, compact: &Ours, docs: usize) -> Vec<Row> {
+    let row = |key: &str, name: &str, [ours, peer]: [u64; 2]| {
+        let note = format!("{name} of {docs} documents; fast {ours} bytes, compact {peer}");
+        Row::smaller_is_better(key, ours as f64 / 1e6, "MB", "compact", peer as f64 / 1e6).note(note)
+    };
+    let all = [fast, compact].map(|one| one.bytes.iter().sum());
+    let mut rows = vec![row("codec-size", "the text field", all)];
+    for (stream, name) in STREAMS.iter().enumerate() {
+        let of_stream = [fast, compact].map(|one| one.stream_bytes[stream]);
+        rows.push(row(&format!("codec-size-{}", name.replace(' ', "-")), name, of_stream));
+    }
+    rows
+}
+
+/// Times of a block of 128, without SIMD and with what this machine has.
+fn blocks() -> Vec<Row> {
+    let mut random = fastrand::Rng::with_seed(1);
+    let packed: Vec<(u8, Vec<Vec<u8>>)> = WIDTHS
+        .map(|bits| {
+            let one = |_| {
+                let values: [u32; BLOCK_LEN] = array::from_fn(|_| random.u32(..1 << bits));
+                let mut packed = Vec::new();
+                bitpack::pack(&values, bits, &mut packed);
+                packed
+            };
+            (bits, (0..BLOCKS).map(one).collect())
+        })
+        .collect();
+    let time = |decode: &dyn Fn(&[u8], u8, &mut [u32; BLOCK_LEN])| {
+        let mut out = [0; BLOCK_LEN];
+        let mut nanos = || {
+            let started = Instant::now();
+            for (bits, blocks) in &packed {
+                blocks.iter().for_each(|block| decode(black_box(block), *bits, black_box(&mut out)));
+            }
+            started.elapsed().as_secs_f64() * 1e9 / (packed.len() * BLOCKS) as f64
+        };
+        percentile(&(0..201).map(|_| nanos()).collect::<Vec<_>>(), 50.0)
+    };
+    let row = |key: &str, decode: fn(Unpacker, &[u8], u8, &mut [u32; BLOCK_LEN])| {
+        let [ours, peer] = [Unpacker::detect(), Unpacker::scalar()]
+            .map(|unpacker| time(&|block, bits, out| decode(unpacker, block, bits, out)));
+        Row::smaller_is_better(key, ours, "ns", "scalar", peer)
+            .goal(1.1)
+            .note(format!("a block of 128, mean over widths {WIDTHS:?}; {:?}", Unpacker::detect()))
+    };
+    vec![
+        row("codec-unpack", |unpacker, block, bits, out| unpacker.unpack(block, bits, out).expect("a whole block")),
+        row("codec-unpack-sums", |unpacker, block, bits, out| {
+            unpacker.unpack_sums(block, bits, 7, out).expect("a whole block");
+        }),
+    ]
+}
