@@ -212,6 +212,13 @@ export interface SearchRequest {
   after?: string | undefined;
   /** Only the best hit per value of a column. `total` and facets count all documents. */
   collapse?: CollapseClause;
+  /**
+   * How exactly the matches of a text query are counted. `"auto"` (default): exactly where the index is near or that takes
+   * no further reads; else, over the network, at least (see `totalRelation`). `"exact"`: over the network, whole lists
+   * are read. `"atLeast"`: nothing is read or computed for it. Searches with facets, `sort` or `collapse`, and fused ones
+   * count exactly in any case.
+   */
+  total?: "auto" | "exact" | "atLeast";
   /** Where vectors are scored. Default `"auto"`: on a hardware GPU where that pays, else on the CPU. */
   gpu?: GpuMode;
   /** Say how each score came about. Default false. */
@@ -453,8 +460,13 @@ export interface FacetRange {
 export interface SearchResponse<D extends object = Record<string, unknown>> {
   /** Best first. */
   hits: Hit<D>[];
-  /** Documents that match, exact. For a vector search alone: documents that pass the filter and have a vector. */
+  /**
+   * Documents that match: exactly, or at least, as `totalRelation` says. For a vector search alone: documents that pass
+   * the filter and have a vector.
+   */
   total: number;
+  /** Whether `total` is exact. */
+  totalRelation: "exact" | "atLeast";
   /** One entry per requested facet, in order. */
   facets: FacetResult[];
   /** Where the last hit is, for `after`; none without hits. */

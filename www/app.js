@@ -235,9 +235,10 @@ function drawAnswer(answer, asked, { fresh, roundTrip, facets }) {
   const { fields, info } = current;
   const like = ask.like;
   const ranked = asked.request.vector && !asked.request.query;
+  const isExact = answer.totalRelation === "exact";
   const all = !asked.request.vector && !asked.request.query && countFilters(ask.filters) === 0;
   $("tally").textContent = ranked ? `Nearest of ${plural(answer.total, "document")}` : all ? plural(answer.total, "document")
-    : `${count(answer.total)} of ${plural(info.numDocs, "document")}`;
+    : `${isExact ? "" : "At least "}${count(answer.total)} of ${plural(info.numDocs, "document")}`;
   $("took").textContent = millis(answer.took);
   $("like").hidden = !like;
   if (like) $("like").replaceChildren(h("span", {}, "More like ", h("b", {}, like.name)), h("button", { class: "link", type: "button", onclick: clearLike }, "Back to the search"));
@@ -249,7 +250,7 @@ function drawAnswer(answer, asked, { fresh, roundTrip, facets }) {
   const ignored = answer.ignored?.length > 0 ? `Ignored: ${answer.ignored.join("; ")}.` : undefined;
   if (ignored) note(ignored);
   drawHits(answer.hits, fields, actions, { fresh, empty: countFilters(ask.filters) > 0 ? "Nothing matches with these filters." : "Nothing matches. Fewer or other words may." });
-  $("more").hidden = answer.hits.length < ask.limit || answer.hits.length >= answer.total;
+  $("more").hidden = answer.hits.length < ask.limit || (isExact && answer.hits.length >= answer.total);
   inspector.cost(answer, roundTrip);
 }
 

@@ -4,7 +4,7 @@ use super::{
     tests::{BODY, Corpus, TITLE, corpus, filters, random_query, random_term},
     *,
 };
-use crate::{ids::FieldOrd, platform::Cancel};
+use crate::{ids::FieldOrd, platform::Cancel, terms::TermPattern};
 
 /// A plan that was fed, its waves and the bytes it wanted.
 fn run(corpus: &Corpus, query: &Query, options: PlanOptions, filters: &[SegmentFilter]) -> (Plan, usize, u64) {
@@ -77,17 +77,18 @@ fn parts_give_what_whole_lists_do() {
                 filters.iter_mut().for_each(|filter| (filter.live, filter.filter) = (None, None));
             }
             let k = [1, 3, 10, 40, 3_000][random.usize(0..5)];
-            let (whole, _, whole_bytes) = run(&corpus, &query, PlanOptions::default(), &filters);
+            let (whole, _, all_bytes) = run(&corpus, &query, PlanOptions::default(), &filters);
             let cancel = Cancel::new();
             let expected = whole.top_k(k, &filters, &cancel).unwrap();
             let count = whole.count(&filters, &cancel).unwrap();
             for purpose in [Purpose::Top(k), Purpose::TopAndCount(k), Purpose::TopAndCount(0)] {
-                let options = PlanOptions { purpose, whole_bytes: [0, 512, 8 << 10][nth % 3], ..Default::default() };
+                let (whole_bytes, round_bytes) = ([0, 512, 8 << 10][nth % 3], [0, 3_000, 40_000][random.usize(0..3)]);
+                let options = PlanOptions { purpose, whole_bytes, round_bytes, ..Default::default() };
                 let (plan, waves, bytes) = run(&corpus, &query, options, &filters);
                 assert!(waves <= 5, "{waves} waves");
                 let is_partial = waves > 2;
                 in_parts += usize::from(is_partial);
-                fewer += usize::from(is_partial && bytes < whole_bytes / 2);
+                fewer += usize::from(is_partial && bytes < all_bytes / 2);
                 if purpose != Purpose::Top(k) {
                     assert_eq!(plan.count(&filters, &cancel).unwrap(), count, "{query:?}");
                     assert_eq!(plan.matches(0, &filters[0]).unwrap(), whole.matches(0, &filters[0]).unwrap());
@@ -133,4 +134,30 @@ fn a_plan_for_the_best_refuses_what_it_has_not_read() {
     assert!(unfed.feed(Vec::new()).is_err(), "what next is not known yet");
     cancel.cancel();
     assert!(unfed.choose(&filters, &cancel).is_err());
+}
+
+#[test]
+fn lookups_in_one_block_are_one_range_and_misses_none() {
+    let mut random = fastrand::Rng::with_seed(5);
+    let corpus = corpus(&mut random, &[900, 700], 20);
+    let words = |words: &[&str]| {
+        let term = |word: &&str| Query::Term { field: BODY, term: word.as_bytes().to_vec() };
+        Query::Boolean(BooleanQuery { should: words.iter().map(term).collect(), ..Default::default() })
+    };
+    // A dictionary of some hundred short terms is a block or a few per segment.
+    let one = Plan::new(&words(&["w1"]), corpus.texts.clone()).unwrap();
+    assert_eq!(one.wanted().len(), 2, "a block of each segment");
+    let several = Plan::new(&words(&["w1", "w10", "w100", "w101"]), corpus.texts.clone()).unwrap();
+    assert_eq!(several.wanted(), one.wanted());
+    let miss = Plan::new(&words(&["a", "zebra", "x"]), corpus.texts.clone()).unwrap();
+    assert!(miss.is_ready() && miss.wanted().is_empty());
+    assert_eq!(miss.count(&vec![SegmentFilter::default(); 2], &Cancel::new()).unwrap(), 0);
+    // The documents of all terms that a prefix stands for, in few ranges.
+    let prefix =
+        Query::Pattern { field: BODY, pattern: TermPattern::Prefix(b"w1".to_vec()), scoring: PatternScoring::Constant };
+    let mut plan = Plan::new(&prefix, corpus.texts.clone()).unwrap();
+    let read = corpus.read(&plan);
+    plan.feed(read).unwrap();
+    let terms: usize = plan.data.iter().map(|data| data.patterns[0].len()).sum();
+    assert!(terms > 100 && plan.wanted().len() <= 8, "{} ranges for {terms} terms", plan.wanted().len());
 }

@@ -63,6 +63,8 @@ pub struct SearchRequest {
     pub after: Option<String>,
     /// Only the best hit per value of a column. `total` and facets count all documents.
     pub collapse: Option<CollapseClause>,
+    /// How exactly matching documents are counted. Default auto.
+    pub total: TotalMode,
     /// Where vectors are scored. Default auto.
     pub gpu: GpuMode,
     /// Say how each score came about. Default false.
@@ -116,6 +118,33 @@ pub enum Syntax {
     /// `+must -not "a phrase"~2 field:term pre* wo?d fuzz~1 /reg(ex)?/ year:[2019 TO 2021] size:>=10 _exists_:tag (group)^2`.
     /// Never an error: what is ignored is reported.
     Lucene,
+}
+
+/// How exactly the documents that match a text query are counted. Searches with facets, with `sort` or `collapse`, and
+/// fused ones count exactly in any case, since they look at every match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum TotalMode {
+    /// Exactly where the index is near (memory, files, the browser's file system), or where that takes no further reads:
+    /// short lists of matches, single words of an index without deletions. Else, over the network, at least: lists of
+    /// frequent words are then read in part.
+    #[default]
+    Auto,
+    /// Exactly: over the network, whole lists are read.
+    Exact,
+    /// At least: nothing is read and nothing computed for it. What a page needs that shows hits alone.
+    AtLeast,
+}
+
+/// What a total says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum TotalRelation {
+    /// So many documents match.
+    #[default]
+    Exact,
+    /// So many or more.
+    AtLeast,
 }
 
 /// How many words of a plain query must match.
@@ -227,9 +256,12 @@ impl From<GpuMode> for crate::gpu::Mode {
 pub struct SearchResponse {
     /// Best first.
     pub hits: Vec<Hit>,
-    /// Documents that match, exact. For a vector search alone: documents that pass the filter and have a vector. Where
-    /// both legs are fused: documents that the text finds or that are among the vector leg's `k` neighbours.
+    /// Documents that match: exactly, or at least, as [`Self::total_relation`] says. For a vector search alone: documents
+    /// that pass the filter and have a vector. Where both legs are fused: documents that the text finds or that are among
+    /// the vector leg's `k` neighbours.
     pub total: u64,
+    /// Whether `total` is exact.
+    pub total_relation: TotalRelation,
     /// One entry per requested facet, in order.
     pub facets: Vec<FacetResult>,
     /// Where the last hit is, for `after`; none without hits.

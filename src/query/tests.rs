@@ -52,7 +52,7 @@ pub(super) fn corpus(random: &mut fastrand::Rng, sizes: &[usize], max_len: usize
                 [(TITLE, words(5)), (BODY, words(max_len)), (TAG, words(3))].into()
             })
             .collect();
-        let mut text = SegmentText { max_doc: size as u32, fields: BTreeMap::new() };
+        let mut text = SegmentText { max_doc: size as u32, ..SegmentText::default() };
         let mut streams = BTreeMap::new();
         for field in FIELDS {
             let options = if field == TAG { FieldOptions::KEYWORD } else { FieldOptions::TEXT };
@@ -471,7 +471,7 @@ fn patterns_that_are_too_broad_are_cut_and_say_so() {
         norms: None,
         has_norms: false,
     };
-    let text = Arc::new(SegmentText { max_doc: num_docs, fields: [(TAG, text)].into() });
+    let text = Arc::new(SegmentText { max_doc: num_docs, fields: [(TAG, text)].into(), is_near: false });
     let ask = |pattern| {
         let query = Query::Pattern { field: TAG, pattern, scoring: PatternScoring::Constant };
         let plan = Plan::new(&query, vec![text.clone()]).unwrap();
@@ -605,7 +605,7 @@ fn sloppy_phrases_find_words_near_each_other() {
         norms: parts.norms.map(Bytes::from),
         has_norms: true,
     };
-    corpus.texts = vec![Arc::new(SegmentText { max_doc: 7, fields: [(BODY, text)].into() })];
+    corpus.texts = vec![Arc::new(SegmentText { max_doc: 7, fields: [(BODY, text)].into(), is_near: false })];
     for (words, slop, expected) in [
         ("a b", 0, vec![0]),
         ("a b", 1, vec![0, 2]),

@@ -9,8 +9,8 @@ use crate::{
     ids::{DocId, FieldOrd},
     platform,
     query::{
-        ParseColumn, ParseField, ParseOptions, Query, parse_lucene, parse_plain, parse_tree,
-        request::{Fuse, QueryInput, SearchRequest, Syntax, VectorClause},
+        ParseColumn, ParseField, ParseOptions, Purpose, Query, parse_lucene, parse_plain, parse_tree,
+        request::{Fuse, QueryInput, SearchRequest, Syntax, TotalMode, VectorClause},
     },
     schema::{FieldKind, Schema, VectorOptions},
 };
@@ -50,6 +50,7 @@ pub(super) struct Ask {
     pub after: Option<Cursor>,
     pub highlights: Vec<(FieldOrd, String, Analyzer)>,
     pub fuse: Fuse,
+    pub total: TotalMode,
     pub offset: usize,
     pub limit: usize,
 }
@@ -128,6 +129,7 @@ impl Ask {
             after,
             highlights: highlights(request, schema)?,
             fuse: request.fuse,
+            total: request.total,
             offset,
             limit,
         })
@@ -150,6 +152,18 @@ impl Ask {
         }
         bytes.extend(self.collapse.iter().flat_map(|collapse| collapse.field.0.to_le_bytes()));
         fingerprint([bytes.as_slice()]) as u32
+    }
+
+    /// What the text leg is asked, as far as is known before anything is read.
+    pub fn purpose(&self) -> Purpose {
+        let is_ranked_alone = !self.legs.vector && self.sort.is_empty() && self.collapse.is_none();
+        if !is_ranked_alone || !self.facets.is_empty() {
+            return Purpose::Anything;
+        }
+        match self.total {
+            TotalMode::Exact => Purpose::TopAndCount(self.depth()),
+            TotalMode::Auto | TotalMode::AtLeast => Purpose::Top(self.depth()),
+        }
     }
 
     /// Hits to rank: those skipped and those returned.

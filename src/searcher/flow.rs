@@ -4,7 +4,7 @@
 //! wave 1   term blocks, dictionary blocks of filter keywords, ids; columns of number filters; small columns of sort,
 //!          facets and collapsing
 //! wave 2   postings and norms; columns of keyword filters; vectors of a "like" document
-//!          (prefixes may take further ones)
+//!          (of long lists that are far away skip data alone; then, in up to three waves, what can still win)
 //! vectors  the flat scan reads its windows in rounds of its own
 //! facets   of large columns, the blocks with matching documents
 //! sort     of large columns, the blocks that can still win, in growing rounds; with keyword keys over several segments:
@@ -43,8 +43,8 @@ use crate::{
     index::{Snapshot, SnapshotSegment},
     platform::{self, Cancel},
     query::{
-        Plan, ScoredDoc, SegmentFilter,
-        request::{Explanation, GpuMode, SearchRequest, SearchResponse, SearchStats},
+        Plan, ScoredDoc, SegmentFilter, Total,
+        request::{Explanation, GpuMode, SearchRequest, SearchResponse, SearchStats, TotalMode, TotalRelation},
     },
     schema::Schema,
     segment::{SearchFile, SectionKind},
@@ -67,8 +67,8 @@ pub(super) const MATCH_ALL_SCORE: f64 = 1.0;
 
 /// Answers `request` over `snapshot`.
 ///
-/// Waves of requests: three for text, filters, sort and facets where nothing is resident; a vector search adds its
-/// scan, a prefix or a keyword sort over several segments one more.
+/// Waves of requests: three for text, filters, sort and facets where nothing is resident; lists of frequent words that
+/// are far away add up to three more, a vector search its scan, a keyword sort over several segments one.
 ///
 /// # Errors
 /// `invalid_argument` naming the field or option; `not_found` for a `like` document; `no_gpu`; `aborted`;
@@ -140,6 +140,7 @@ impl<F: File> Search<'_, F> {
         let (ranking, fusion) = self.rank(plan, &filters, &leg, self.ask.depth())?;
         pace.step().await?;
         let total = self.total(plan, &filters, sets.as_deref(), &leg, fusion.as_ref())?;
+        let total = Total { count: total.count.max(ranking.len() as u64), ..total };
         let mut own_sets = BTreeMap::new();
         for (field, accepted) in without {
             let filters: Vec<SegmentFilter> = accepted
@@ -155,7 +156,7 @@ impl<F: File> Search<'_, F> {
         };
         let facets = self.count_facets(facet_sets, &facet_ords, &mut columns, &mut pace).await?;
         let mut ranked = Rankings::new(self, plan, &filters, ranking, sets.as_deref(), behind.as_deref());
-        let mut page = self.page(&mut ranked, total, &mut columns, &mut pace).await?;
+        let mut page = self.page(&mut ranked, total.count, &mut columns, &mut pace).await?;
         self.fill_text_scores(&mut page.hits, plan, &filters)?;
 
         let mut facets = facets;
@@ -179,7 +180,9 @@ impl<F: File> Search<'_, F> {
             compute: leg.compute,
             ..SearchStats::default()
         };
-        Ok(SearchResponse { hits, total, facets, cursor, took: 0.0, ignored, stats })
+        let total_relation = if total.is_exact { TotalRelation::Exact } else { TotalRelation::AtLeast };
+        let total = total.count;
+        Ok(SearchResponse { hits, total, total_relation, facets, cursor, took: 0.0, ignored, stats })
     }
 
     /// Counts all facets, each over its own sets of documents.
@@ -391,14 +394,16 @@ impl<F: File> Search<'_, F> {
         sets: Option<&[BitSet]>,
         leg: &VectorLeg,
         fusion: Option<&Fusion>,
-    ) -> Result<u64> {
-        Ok(match (fusion, sets, plan) {
+    ) -> Result<Total> {
+        let count = match (fusion, sets, plan) {
             (Some(fusion), ..) => fusion.ranking.len() as u64,
             (None, ..) if self.ask.legs.vector => leg.num_matched,
             (None, Some(sets), _) => sets.iter().map(|set| u64::from(set.count())).sum(),
-            (None, None, Some(plan)) => plan.count(filters, self.cancel)?,
+            (None, None, Some(plan)) if self.ask.total == TotalMode::AtLeast => return plan.total_at_least(filters),
+            (None, None, Some(plan)) => return plan.total(filters, self.cancel),
             (None, None, None) => 0,
-        })
+        };
+        Ok(Total { count, is_exact: true })
     }
 
     /// Text scores of hits that were found by sorting.

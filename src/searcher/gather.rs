@@ -26,12 +26,18 @@ use crate::{
     ids::{DocAddress, DocId, DocOrd, FieldOrd, SegmentOrd},
     index::lookup,
     postings::TextStream,
-    query::{ColumnLeaf, ColumnTest, FieldText, Plan, SegmentFilter, SegmentText},
+    query::{ColumnLeaf, ColumnTest, FieldText, Plan, PlanOptions, SegmentFilter, SegmentText},
     schema::FieldKind,
     segment::SectionKind,
     storage::File,
     vectors::{RowWindow, VectorOrd},
 };
+
+/// Storage is far from here on: a round trip takes longer than to read a list of a million documents from a disk.
+const FAR_MICROS: u32 = 2_000;
+/// Lists of up to so many gaps that a storage reads across are read whole. A gap is what one request less is worth; parts
+/// take at least one wave and about as many requests more than whole lists do: 256 KiB over HTTP by default.
+const WHOLE_GAPS: u64 = 8;
 
 /// What the first waves brought.
 pub(super) struct Gathered {
@@ -59,9 +65,16 @@ impl<F: File> Search<'_, F> {
                 let index = segment.segment.terms(ord).filter(|_| is_searched)?.clone();
                 Some((ord, FieldText { index, terms: None, postings: None, norms: None, has_norms }))
             });
-            Arc::new(SegmentText { max_doc: segment.segment.max_doc(), fields: fields.collect::<BTreeMap<_, _>>() })
+            let (fields, is_near) = (fields.collect(), segment.segment.profile().latency_micros < FAR_MICROS);
+            Arc::new(SegmentText { max_doc: segment.segment.max_doc(), fields, is_near })
         });
-        Plan::new(query, segments.collect()).map(Some)
+        let is_like = matches!(&self.ask.vector, Some(VectorAsk { source: VectorSource::Like(_), .. }));
+        let accepts_all =
+            self.ask.filter.is_none() && !is_like && self.segments.iter().all(|segment| segment.live.is_none());
+        let gap_bytes = self.segments.iter().map(|segment| segment.segment.profile().gap_bytes).max().unwrap_or(0);
+        let whole_bytes = gap_bytes.saturating_mul(WHOLE_GAPS);
+        let options = PlanOptions { purpose: self.ask.purpose(), accepts_all, whole_bytes, ..PlanOptions::default() };
+        Plan::with_options(query, segments.collect(), options).map(Some)
     }
 
     /// Everything up to the scoring: text plan fed, columns read, filters evaluated, query vectors at hand.
@@ -172,7 +185,22 @@ impl<F: File> Search<'_, F> {
             let inputs = trees.next().map_or(Ok(Vec::new()), |tree| tree.finish(&columns[ix]))?;
             filters.push(SegmentFilter { live, filter: None, sets: Vec::new(), columns: inputs });
         }
+        self.read_parts(plan.as_mut(), &filters).await?;
         Ok(Gathered { plan, columns, filters, vectors, without, facet_ords, behind })
+    }
+
+    /// Reads what can still win of long lists: at most three waves.
+    async fn read_parts(&self, plan: Option<&mut Plan>, filters: &[SegmentFilter]) -> Result<()> {
+        let Some(plan) = plan else { return Ok(()) };
+        while !plan.is_ready() {
+            plan.choose(filters, self.cancel)?;
+            let mut batch = Batch::default();
+            let text = want_text(Some(plan), &mut batch);
+            if !batch.is_empty() {
+                feed_text(Some(plan), &text, &self.read(&batch).await?)?;
+            }
+        }
+        Ok(())
     }
 
     /// Ids that the filter, the query and a `like` clause name, ascending by term, each once.
@@ -270,7 +298,7 @@ fn want_text(plan: Option<&Plan>, batch: &mut Batch) -> Vec<Slot> {
 }
 
 fn feed_text(plan: Option<&mut Plan>, slots: &[Slot], fetched: &Fetched) -> Result<()> {
-    let Some(plan) = plan.filter(|plan| !plan.is_ready()) else { return Ok(()) };
+    let Some(plan) = plan.filter(|plan| !plan.is_ready() && !slots.is_empty()) else { return Ok(()) };
     plan.feed(slots.iter().map(|&slot| fetched.get(slot).cloned()).collect::<Result<_>>()?)
 }
 

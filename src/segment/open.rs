@@ -88,6 +88,7 @@ impl SegmentParts {
 pub struct OpenSegment<F: File> {
     reader: SegmentReader<F>,
     parts: Arc<SegmentParts>,
+    profile: ReadProfile,
 }
 
 impl<F: File> OpenSegment<SearchFile<F>> {
@@ -99,14 +100,14 @@ impl<F: File> OpenSegment<SearchFile<F>> {
         let reader = SegmentReader::open(file, toc).await?;
         let parts = Arc::new(SegmentParts::parse(&reader)?);
         let cached = cache.wrap(reader.file().clone(), &reader.id().file_name(), Access::SEARCH, profile);
-        Ok(Self { reader: reader.with_file(cached), parts })
+        Ok(Self { reader: reader.with_file(cached), parts, profile: *profile })
     }
 
     /// The same segment with counters of one query.
     #[must_use]
     pub fn traced(&self, trace: &Arc<IoTrace>) -> Self {
         let file = self.reader.file().traced(Arc::clone(trace));
-        Self { reader: self.reader.with_file(file), parts: Arc::clone(&self.parts) }
+        Self { reader: self.reader.with_file(file), ..self.clone() }
     }
 }
 
@@ -118,19 +119,24 @@ impl<F: File> OpenSegment<VerifiedFile<F>> {
     pub async fn open_raw(file: F, toc: Toc) -> Result<Self> {
         let reader = SegmentReader::open(file, toc).await?;
         let parts = Arc::new(SegmentParts::parse(&reader)?);
-        Ok(Self { reader, parts })
+        Ok(Self { reader, parts, profile: ReadProfile::MEMORY })
     }
 }
 
 impl<F: File> OpenSegment<F> {
     /// The same segment through a raw handle, past the cache: for a merge or a verification.
     pub fn with_raw<G: File>(&self, file: G) -> OpenSegment<VerifiedFile<G>> {
-        OpenSegment { reader: self.reader.with_raw(file), parts: Arc::clone(&self.parts) }
+        OpenSegment { reader: self.reader.with_raw(file), parts: Arc::clone(&self.parts), profile: self.profile }
     }
 
     /// Reads ranges of its sections.
     pub fn reader(&self) -> &SegmentReader<F> {
         &self.reader
+    }
+
+    /// What its storage likes to be asked for, where it was opened for searching.
+    pub fn profile(&self) -> &ReadProfile {
+        &self.profile
     }
 
     /// Name of the segment.

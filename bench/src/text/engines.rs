@@ -114,7 +114,7 @@ impl Ours {
         let (id, part) = (finish(id, max_doc, codec).0, finish(part, max_doc, codec).0);
         let fields: BTreeMap<FieldOrd, FieldText> = BTreeMap::from([(ID, id), (TEXT, text), (PART, part)]);
         Self {
-            segments: vec![Arc::new(SegmentText { max_doc, fields })],
+            segments: vec![Arc::new(SegmentText { max_doc, fields, is_near: true })],
             filters: vec![SegmentFilter::default()],
             cancel: Cancel::new(),
             text_time,

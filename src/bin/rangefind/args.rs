@@ -190,6 +190,9 @@ pub struct SearchArgs {
     /// `rrf`, `rrf:K`, or `TEXT:VECTOR` weights such as `0.3:0.7`.
     #[arg(long, default_value = "rrf")]
     pub fuse: String,
+    /// Count all matches, of an index behind a URL too.
+    #[arg(long)]
+    pub exact_total: bool,
     /// Score vectors on any GPU there is, or fail.
     #[arg(long)]
     pub gpu: bool,

@@ -11,7 +11,7 @@ use rangefind::{
     ids::DocId,
     query::request::{
         CollapseClause, Explanation, FacetClause, Fuse, Fuzziness, GpuMode, Hit, MatchMode, Missing, QueryInput,
-        SortKey, SortOrder, Syntax, VectorClause,
+        SortKey, SortOrder, Syntax, TotalMode, TotalRelation, VectorClause,
     },
     storage::AnyStorage,
 };
@@ -88,6 +88,7 @@ fn make_request(args: &SearchArgs, index: &Index<AnyStorage>) -> Result<SearchRe
         select: Some(args.select.clone()).filter(|fields| !fields.is_empty()),
         limit: Some(args.limit),
         offset: args.offset,
+        total: if args.exact_total { TotalMode::Exact } else { TotalMode::Auto },
         gpu: if args.gpu { GpuMode::Required } else { GpuMode::Auto },
         explain: args.explain,
     })
@@ -210,8 +211,9 @@ fn print(out: &mut dyn Write, response: &SearchResponse, texts: &[String], style
     let stats = &response.stats;
     writeln!(
         out,
-        "{} of {} in {}; {}, {}, {}",
+        "{} of {}{} in {}; {}, {}, {}",
         plural(response.hits.len() as u64, "hit"),
+        if response.total_relation == TotalRelation::Exact { "" } else { "at least " },
         count(response.total),
         millis(response.took),
         plural(stats.requests, "request"),

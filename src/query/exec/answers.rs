@@ -186,19 +186,20 @@ impl Plan {
         self.check_ready()?;
         let mut total = 0;
         for run in self.runs(filters)? {
-            cancel.check()?;
-            let accept = Accept::new(run.filter);
-            if accept.all()
-                && let Some(count) = run.known_count(&self.root)
-            {
-                total += count;
-                continue;
-            }
-            self.check_lists(run.segment)?;
-            total += run.count(&self.root, &accept, cancel)?;
-            run.check()?;
+            total += self.count_run(&run, cancel)?;
         }
         Ok(total)
+    }
+
+    fn count_run(&self, run: &SegmentRun<'_>, cancel: &Cancel) -> Result<u64> {
+        cancel.check()?;
+        if let Some(count) = run.known() {
+            return Ok(count);
+        }
+        self.check_lists(run.segment)?;
+        let count = run.count(&self.root, &Accept::new(run.filter), cancel)?;
+        run.check()?;
+        Ok(count)
     }
 
     /// How many documents match: exactly where postings or statistics say so without another read, else at least.
@@ -207,15 +208,31 @@ impl Plan {
     /// As [`Self::top_k`].
     pub fn total(&self, filters: &[SegmentFilter], cancel: &Cancel) -> Result<Total> {
         self.check_ready()?;
-        let has_lists = |run: &SegmentRun<'_>| {
-            let is_known = Accept::new(run.filter).all() && run.known_count(&self.root).is_some();
-            is_known || self.check_lists(run.segment).is_ok()
-        };
-        if self.runs(filters)?.all(|run| has_lists(&run)) {
-            return Ok(Total { count: self.count(filters, cancel)?, is_exact: true });
+        let mut total = Total { count: 0, is_exact: true };
+        for run in self.runs(filters)? {
+            if run.known().is_some() || self.check_lists(run.segment).is_ok() {
+                total.count += self.count_run(&run, cancel)?;
+            } else {
+                total.count += run.count_at_least();
+                total.is_exact = false;
+            }
         }
-        let at_least = self.runs(filters)?.map(|run| run.count_at_least()).sum();
-        Ok(Total { count: at_least, is_exact: false })
+        Ok(total)
+    }
+
+    /// How many documents match as far as statistics say: nothing is looked at.
+    ///
+    /// # Errors
+    /// As [`Self::top_k`].
+    pub fn total_at_least(&self, filters: &[SegmentFilter]) -> Result<Total> {
+        self.check_ready()?;
+        let mut total = Total { count: 0, is_exact: true };
+        for run in self.runs(filters)? {
+            let known = run.known();
+            total.count += known.unwrap_or_else(|| run.count_at_least());
+            total.is_exact &= known.is_some();
+        }
+        Ok(total)
     }
 
     /// # Errors

@@ -73,6 +73,11 @@ impl SegmentRun<'_> {
         }
     }
 
+    /// The count of the query, where statistics tell it.
+    pub(super) fn known(&self) -> Option<u64> {
+        self.known_count(&self.plan.root).filter(|_| Accept::new(self.filter).all())
+    }
+
     /// Matching documents that statistics speak for.
     pub(super) fn count_at_least(&self) -> u64 {
         let accepted = u64::from(Accept::new(self.filter).count(BitSet::full(self.max_doc())));

@@ -23,6 +23,8 @@ pub struct SegmentText {
     pub max_doc: u32,
     /// Fields with terms: text, keyword, id.
     pub fields: BTreeMap<FieldOrd, FieldText>,
+    /// Whether it costs next to nothing to read: it is read whole then, in any case.
+    pub is_near: bool,
 }
 
 /// One field of a segment.

@@ -65,7 +65,7 @@ impl Plan {
 
     /// Bytes that parts of a segment are read of.
     fn segment_bytes(&self, segment: usize) -> u64 {
-        if !self.data[segment].can_match {
+        if !self.data[segment].can_match || self.segments[segment].is_near {
             return 0;
         }
         let lists: u64 = (0..self.terms.len()).map(|leaf| self.list_bytes(segment, leaf)).sum();

@@ -64,6 +64,7 @@ pub struct Plan {
     pub(in crate::query) params: Bm25Params,
     pub(in crate::query) purpose: Purpose,
     pub(super) whole_bytes: u64,
+    pub(super) round_bytes: u64,
     pub(super) selection: Selection,
     /// One per pattern.
     pub(in crate::query) matchers: Vec<TermMatcher>,
@@ -125,6 +126,7 @@ impl Plan {
             params: options.params,
             purpose: options.purpose,
             whole_bytes: options.whole_bytes,
+            round_bytes: options.round_bytes,
             selection: Selection::default(),
             matchers,
             pattern_bytes_left: expand::MAX_QUERY_PATTERN_BYTES,
@@ -137,6 +139,10 @@ impl Plan {
             plan.state = State::Ready;
             plan.data.iter_mut().for_each(|data| data.can_match = false);
             return Ok(plan);
+        }
+        if let (true, Purpose::TopAndCount(k), Node::Term { .. }) = (options.accepts_all, plan.purpose, &plan.root) {
+            // How many documents have a term is known.
+            plan.purpose = Purpose::Top(k);
         }
         plan.request_terms()?;
         plan.go_on()?;

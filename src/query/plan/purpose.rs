@@ -24,6 +24,7 @@ impl Purpose {
         }
     }
 
+    /// Whether all matches are looked at.
     pub(super) fn counts(self) -> bool {
         !matches!(self, Self::Top(_))
     }
@@ -36,15 +37,25 @@ pub struct PlanOptions {
     pub params: Bm25Params,
     /// What will be asked. Default: anything.
     pub purpose: Purpose,
+    /// Whether every document will be accepted: statistics then tell some counts. Default false.
+    pub accepts_all: bool,
     /// Lists and norms of up to so many bytes, over all segments, are read whole in the wave behind the dictionary: parts
-    /// of them would take further waves. Default 128 KiB, which takes a connection of ten megabits about as long as two
-    /// round trips.
+    /// of them would take further waves. Default 256 KiB.
     pub whole_bytes: u64,
+    /// Parts of lists of about so many bytes are read in a first round, and all if it is at most twice as many; a second
+    /// round takes eight times as many, a third one the rest. Default 64 KiB.
+    pub round_bytes: u64,
 }
 
 impl Default for PlanOptions {
     fn default() -> Self {
-        Self { params: Bm25Params::default(), purpose: Purpose::default(), whole_bytes: 128 << 10 }
+        Self {
+            params: Bm25Params::default(),
+            purpose: Purpose::default(),
+            accepts_all: false,
+            whole_bytes: 256 << 10,
+            round_bytes: 64 << 10,
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
     ids::FieldOrd,
     platform::Cancel,
     postings::TextStream,
-    query::{Plan, SegmentFilter, collect::Accept},
+    query::{Plan, SegmentFilter, bind::Node, collect::Accept},
     topk::TopK,
 };
 
@@ -155,13 +155,15 @@ impl Plan {
     fn pick(&self, selection: &mut Selection) -> Vec<Window> {
         selection.round += 1;
         let mut windows = std::mem::take(&mut selection.windows);
-        if selection.round > BUDGETED_ROUNDS {
+        // One term reaches its scores, whatever else is read.
+        let is_final = selection.reached.is_some() && matches!(self.root, Node::Term { .. });
+        if is_final || selection.round > BUDGETED_ROUNDS {
             return windows;
         }
         windows.sort_unstable_by(|a, b| {
             b.bound.total_cmp(&a.bound).then_with(|| (a.segment, a.from).cmp(&(b.segment, b.from)))
         });
-        let budget = (self.whole_bytes / 2).saturating_mul(GROWTH.pow(selection.round as u32 - 1));
+        let budget = self.round_bytes.saturating_mul(GROWTH.pow(selection.round as u32 - 1));
         let (mut cost, mut docs, mut taken) = (0u64, 0.0f32, None);
         for (ix, window) in windows.iter().enumerate() {
             cost += self.cost(selection, window);
