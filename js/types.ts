@@ -381,6 +381,22 @@ export interface VectorClause {
   like?: DocId;
   /** Neighbours to consider for fusion. Default max(100, offset + limit). No score cut-off is applied. */
   k?: number;
+  /**
+   * Score every vector that passes the filter: the answer is exact. Default false. Segments of less than 4,096 vectors are
+   * always searched so.
+   */
+  exact?: boolean;
+  /**
+   * Share of the true ten nearest that a search should find, by what was measured when each segment was built. Default
+   * 0.95. The best that was measured where that is less.
+   */
+  recall?: number;
+  /** Cells of near vectors to look into per segment, instead of what `recall` asks for. A cell has about 32 vectors. */
+  probes?: number;
+  /**
+   * Vectors to score exactly, as a multiple of the number of hits, instead of what `recall` asks for. At least 1.
+   */
+  oversample?: number;
 }
 
 /** A value of a column. Dates may be `Date`, ISO 8601 text or milliseconds. */
@@ -554,8 +570,12 @@ export interface SearchStats {
   cacheMisses: number;
   /** Segments searched. */
   segments: number;
-  /** Vectors scored. */
+  /** Vectors scored exactly. */
   vectorsScored: number;
+  /** Cells of near vectors that were looked into. */
+  cellsProbed: number;
+  /** Vectors in them, whose scores were estimated. */
+  codesScored: number;
   /** Where vectors were scored and why: `cpu`, `cpu: software adapter declined`, `gpu: NVIDIA …`. */
   compute: string;
 }

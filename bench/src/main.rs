@@ -6,6 +6,7 @@ mod quality;
 mod report;
 mod storage;
 mod text;
+mod vectors;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -26,6 +27,7 @@ const SUITES: &[(&str, Suite)] = &[
     ("text", text::run),
     ("text-codecs", text::codecs),
     ("text-differential", text::differential),
+    ("vectors", vectors::run),
 ];
 
 fn main() -> ExitCode {

@@ -206,6 +206,16 @@ pub struct VectorClause {
     pub like: Option<DocId>,
     /// Neighbours to consider for fusion. Default max(100, offset + limit). No score cut-off is applied.
     pub k: Option<u32>,
+    /// Score every vector that passes the filter: the answer is exact. Default false. Segments of less than 4,096 vectors
+    /// are always searched so.
+    pub exact: bool,
+    /// Share of the true ten nearest that a search should find, by what was measured when each segment was built.
+    /// Default 0.95. The best that was measured where that is less.
+    pub recall: Option<f32>,
+    /// Cells of near vectors to look into per segment, instead of what `recall` asks for. A cell has about 32 vectors.
+    pub probes: Option<u32>,
+    /// Vectors to score exactly, as a multiple of the number of hits, instead of what `recall` asks for. At least 1.
+    pub oversample: Option<f32>,
 }
 
 /// How two rankings become one.
@@ -349,8 +359,12 @@ pub struct SearchStats {
     pub cache_misses: u64,
     /// Segments searched.
     pub segments: u32,
-    /// Vectors scored.
+    /// Vectors scored exactly.
     pub vectors_scored: u64,
+    /// Cells of near vectors that were looked into.
+    pub cells_probed: u64,
+    /// Vectors in them, whose scores were estimated.
+    pub codes_scored: u64,
     /// Where vectors were scored and why: `cpu`, `cpu: software adapter declined`, `gpu: NVIDIA …`.
     pub compute: String,
 }

@@ -31,6 +31,8 @@ const COLLAPSE_FACTOR: usize = 4;
 const DEFAULT_NEIGHBOURS: usize = 100;
 /// Characters at the beginning of a word without typing errors, where the request says nothing.
 const DEFAULT_FUZZY_PREFIX_LEN: u32 = 1;
+/// A shortlist is at most so many times as long as the hits asked for.
+const MAX_OVERSAMPLE: f32 = 1000.0;
 
 /// What to search for, resolved.
 #[derive(Debug)]
@@ -63,6 +65,11 @@ pub(super) struct VectorAsk {
     pub options: VectorOptions,
     pub source: VectorSource,
     pub k: usize,
+    /// Score everything.
+    pub exact: bool,
+    pub recall: Option<f32>,
+    pub probes: Option<u32>,
+    pub oversample: Option<f32>,
 }
 
 /// Where the query vector comes from.
@@ -246,8 +253,26 @@ fn vector(clause: &VectorClause, schema: &Schema, depth: usize) -> Result<Vector
         (None, Some(id)) => VectorSource::Like(id.clone()),
         _ => return Err(bad("exactly one of \"value\" and \"like\" is needed".to_owned())),
     };
-    let k = clause.k.map_or_else(|| depth.max(DEFAULT_NEIGHBOURS), |k| k as usize);
-    Ok(VectorAsk { field, name: clause.field.clone(), options: options.clone(), source, k })
+    if let Some(recall) = clause.recall.filter(|recall| !(0.0..=1.0).contains(recall)) {
+        return Err(bad(format!("recall {recall} is not between 0 and 1")));
+    }
+    if clause.probes == Some(0) {
+        return Err(bad("probes 0: at least one cell is looked into".to_owned()));
+    }
+    if let Some(oversample) = clause.oversample.filter(|times| !(1.0..=MAX_OVERSAMPLE).contains(times)) {
+        return Err(bad(format!("oversample {oversample} is not between 1 and {MAX_OVERSAMPLE}")));
+    }
+    Ok(VectorAsk {
+        field,
+        name: clause.field.clone(),
+        options: options.clone(),
+        source,
+        k: clause.k.map_or_else(|| depth.max(DEFAULT_NEIGHBOURS), |k| k as usize),
+        exact: clause.exact,
+        recall: clause.recall,
+        probes: clause.probes,
+        oversample: clause.oversample,
+    })
 }
 
 /// What to do about a field without a column: texts are the kind a schema is most often guessed to be.

@@ -5,7 +5,8 @@
 //!          facets and collapsing
 //! wave 2   postings and norms; columns of keyword filters; vectors of a "like" document
 //!          (of long lists that are far away skip data alone; then, in up to three waves, what can still win)
-//! vectors  the flat scan reads its windows in rounds of its own
+//! vectors  cells: centers where they are not pinned, codes, then rows of the shortlist, a wave each; a flat scan
+//!          reads its windows in rounds of its own
 //! facets   of large columns, the blocks with matching documents
 //! sort     of large columns, the blocks that can still win, in growing rounds; with keyword keys over several segments:
 //!          the keywords of the candidates
@@ -15,13 +16,10 @@
 
 #![forbid(unsafe_code)]
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    ask::{Ask, VectorAsk},
+    ask::Ask,
     batch::{Batch, Fetched},
     column_ask::FacetAsk,
     columns::SegmentColumns,
@@ -30,6 +28,7 @@ use super::{
     fusion::{Fused, Fusion},
     gather::Gathered,
     hits,
+    nearest::VectorLeg,
     pace::Pace,
     page::Rankings,
     words::Words,
@@ -38,18 +37,17 @@ use crate::{
     bitset::BitSet,
     columns::ValueRanges,
     error::Result,
-    gpu::{self, FlatRequest, GpuHost, OwnerStreams, SegmentRows},
+    gpu::{GpuHost, OwnerStreams, SegmentRows},
     ids::{DocAddress, DocOrd, FieldOrd, SegmentOrd},
     index::{Snapshot, SnapshotSegment},
     platform::{self, Cancel},
     query::{
         Plan, ScoredDoc, SegmentFilter, Total,
-        request::{Explanation, GpuMode, SearchRequest, SearchResponse, SearchStats, TotalMode, TotalRelation},
+        request::{Explanation, SearchRequest, SearchResponse, SearchStats, TotalMode, TotalRelation},
     },
     schema::Schema,
     segment::{SearchFile, SectionKind},
     storage::{File, IoTrace},
-    topk::{Scored, TopK},
 };
 
 /// One document on its way into the answer.
@@ -117,15 +115,6 @@ pub(super) struct Search<'a, F: File> {
     pub cancel: &'a Cancel,
 }
 
-/// The ranking of a vector leg.
-#[derive(Default)]
-struct VectorLeg {
-    ranking: Vec<(DocAddress, f32)>,
-    num_matched: u64,
-    num_scored: u64,
-    compute: String,
-}
-
 impl<F: File> Search<'_, F> {
     async fn run(&self, gpu: &GpuHost, request: &SearchRequest) -> Result<SearchResponse> {
         let mut pace = Pace::new(self.cancel);
@@ -177,6 +166,8 @@ impl<F: File> Search<'_, F> {
         let stats = SearchStats {
             segments: self.segments.len() as u32,
             vectors_scored: leg.num_scored,
+            cells_probed: leg.cells_probed,
+            codes_scored: leg.codes_scored,
             compute: leg.compute,
             ..SearchStats::default()
         };
@@ -246,53 +237,6 @@ impl<F: File> Search<'_, F> {
             owners: owners.map(|(docs, ords)| OwnerStreams { docs, ords }),
             accept,
             trace: Some(self.trace),
-        })
-    }
-
-    /// The vector leg: the best `k` documents, by the best pair where document or query have several vectors.
-    async fn nearest(
-        &self,
-        gpu: &GpuHost,
-        vector: &VectorAsk,
-        queries: &[Vec<f32>],
-        filters: &[SegmentFilter],
-        mode: GpuMode,
-    ) -> Result<VectorLeg> {
-        let filters = filters.iter().enumerate();
-        let rows = filters.filter_map(|(ix, filter)| self.segment_rows(ix, vector.field, filter.live.as_deref()));
-        let rows: Vec<_> = rows.collect();
-        let mode = match mode {
-            GpuMode::Auto => gpu::Mode::Auto,
-            GpuMode::Off => gpu::Mode::Off,
-            GpuMode::Required => gpu::Mode::Required,
-        };
-        let request = FlatRequest { queries: queries.to_vec(), k: vector.k, mode };
-        let answer = gpu::search_flat(gpu, &rows, &request, self.cancel).await?;
-        let mut best: HashMap<DocAddress, f32> = HashMap::new();
-        let several = answer.hits.len() > 1;
-        let mut ranking: Vec<Scored<DocAddress>> = Vec::new();
-        for hits in answer.hits {
-            if !several {
-                ranking = hits;
-                break;
-            }
-            for hit in hits {
-                let score = best.entry(hit.ord).or_insert(hit.score);
-                *score = score.max(hit.score);
-            }
-        }
-        if several {
-            let mut top = TopK::new(vector.k);
-            best.into_iter().for_each(|(address, score)| {
-                top.push(score, address);
-            });
-            ranking = top.into_sorted_vec();
-        }
-        Ok(VectorLeg {
-            ranking: ranking.into_iter().map(|hit| (hit.ord, hit.score)).collect(),
-            num_matched: answer.num_matched,
-            num_scored: answer.num_scored,
-            compute: answer.compute,
         })
     }
 

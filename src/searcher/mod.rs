@@ -20,6 +20,7 @@ mod fusion;
 mod gather;
 mod histogram;
 mod hits;
+mod nearest;
 mod ordered;
 mod pace;
 mod page;

@@ -2,7 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::{kind::SectionKind, spill::Spill, toc::Toc, writer::SegmentFileWriter};
+use super::{
+    arrange::{BufferedRows, MIN_CELL_VECTORS, VectorField, flush_bytes, write_vectors},
+    kind::SectionKind,
+    spill::Spills,
+    toc::Toc,
+    writer::SegmentFileWriter,
+};
 use crate::{
     analysis::{Analyzer, AnalyzerSpec},
     bitset::BitSet,
@@ -12,7 +18,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     ids::{DocId, DocOrd, FieldOrd, SegmentId},
     postings::Inverter,
-    schema::{Document, FieldKind, FieldValue, Schema},
+    schema::{Document, FieldKind, FieldValue, Schema, VectorOptions},
     storage::Storage,
     terms::FieldOptions,
     vectors::VectorsWriter,
@@ -33,7 +39,7 @@ enum FieldBuilder {
     Text(Inverter, Analyzer),
     Keyword(Inverter, ColumnBuilder),
     Column(ColumnBuilder),
-    Vectors(VectorsWriter),
+    Vectors(VectorOptions, VectorsWriter),
     Json,
 }
 
@@ -80,7 +86,9 @@ impl SegmentBuilder {
                 FieldKind::Integer => FieldBuilder::Column(ColumnBuilder::new(ColumnKind::Integer)),
                 FieldKind::Bool => FieldBuilder::Column(ColumnBuilder::new(ColumnKind::Bool)),
                 FieldKind::Date => FieldBuilder::Column(ColumnBuilder::new(ColumnKind::Date)),
-                FieldKind::Vector(options) => FieldBuilder::Vectors(VectorsWriter::new(options.clone())),
+                FieldKind::Vector(options) => {
+                    FieldBuilder::Vectors(options.clone(), VectorsWriter::new(options.clone()))
+                }
                 FieldKind::Json => FieldBuilder::Json,
             })
         });
@@ -116,7 +124,10 @@ impl SegmentBuilder {
             FieldBuilder::Text(inverter, _) => inverter.memory_bytes(),
             FieldBuilder::Keyword(inverter, column) => inverter.memory_bytes() + column.memory_bytes(),
             FieldBuilder::Column(column) => column.memory_bytes(),
-            FieldBuilder::Vectors(vectors) => vectors.memory_bytes(),
+            // What arranging them will take is reserved from the start.
+            FieldBuilder::Vectors(options, vectors) => {
+                vectors.memory_bytes() + flush_bytes(options.dims, vectors.count().into()) as usize
+            }
             FieldBuilder::Id | FieldBuilder::Json => 0,
         });
         let pieces = self.pieces.iter().map(Vec::capacity);
@@ -143,7 +154,7 @@ impl SegmentBuilder {
                     column.push(doc, value);
                 }
                 (FieldBuilder::Column(column), value) => column.push(doc, value),
-                (FieldBuilder::Vectors(vectors), FieldValue::Vector(rows)) => vectors
+                (FieldBuilder::Vectors(_, vectors), FieldValue::Vector(rows)) => vectors
                     .add(doc, rows)
                     .map_err(|e| Error::with_source(ErrorKind::InvalidDocument, format!("field {}", field.0), e))?,
                 _ => {}
@@ -193,7 +204,7 @@ impl SegmentBuilder {
             inverted_ids.add_term(doc, &term)?;
         }
         let file = SegmentFileWriter::create(storage, id).await?;
-        let mut out = FieldsWriter { file, storage, id, max_doc, codec: self.codec, spills: 0 };
+        let mut out = FieldsWriter { file, storage, id, max_doc, codec: self.codec, spills: Vec::new() };
         out.postings(FieldOrd(0), inverted_ids).await?;
         let mut vectors = Vec::new();
         for (ix, field) in self.fields.into_iter().enumerate() {
@@ -205,13 +216,13 @@ impl SegmentBuilder {
                     out.column(field_ord, column).await?;
                 }
                 FieldBuilder::Column(column) => out.column(field_ord, column).await?,
-                FieldBuilder::Vectors(writer) => vectors.push((field_ord, writer)),
+                FieldBuilder::Vectors(options, writer) => vectors.push((field_ord, options, writer)),
                 FieldBuilder::Id | FieldBuilder::Json => {}
             }
         }
         out.docs(self.docs, self.pieces).await?;
-        for (field, writer) in vectors {
-            out.vectors(field, writer).await?;
+        for (field, options, writer) in vectors {
+            out.vectors(field, &options, writer).await?;
         }
         Ok(Built { toc: out.file.finish(max_doc).await?, live })
     }
@@ -231,13 +242,13 @@ struct FieldsWriter<'a, S: Storage> {
     id: SegmentId,
     max_doc: u32,
     codec: PostingsCodec,
-    spills: u32,
+    spills: Vec<String>,
 }
 
 impl<S: Storage> FieldsWriter<'_, S> {
     async fn postings(&mut self, field: FieldOrd, inverter: Inverter) -> Result<()> {
-        let mut spill = Spill::new(self.storage, self.id, self.spills, SPILL_MEMORY_LEN);
-        self.spills += 1;
+        let mut spills = Spills { storage: self.storage, id: self.id, names: &mut self.spills };
+        let mut spill = spills.spill(SPILL_MEMORY_LEN);
         let (mut terms, mut postings) = (Vec::new(), Vec::new());
         let mut inverted = inverter.finish(self.max_doc);
         self.file.begin_postings(field, self.codec);
@@ -284,7 +295,15 @@ impl<S: Storage> FieldsWriter<'_, S> {
         Ok(())
     }
 
-    async fn vectors(&mut self, field: FieldOrd, writer: VectorsWriter) -> Result<()> {
+    async fn vectors(&mut self, field: FieldOrd, options: &VectorOptions, writer: VectorsWriter) -> Result<()> {
+        let count = u64::from(writer.count());
+        if count >= MIN_CELL_VECTORS {
+            let memory_bytes = flush_bytes(options.dims, count);
+            let spec = VectorField { field, options, max_doc: self.max_doc, memory_bytes };
+            let mut spills = Spills { storage: self.storage, id: self.id, names: &mut self.spills };
+            let mut rows = BufferedRows::new(writer.into_resident());
+            return write_vectors(&mut self.file, &mut spills, spec, &mut rows).await;
+        }
         let mut meta = Vec::new();
         let mut chunks = writer.finish(self.max_doc, &mut meta);
         self.file.begin(SectionKind::Vectors, field);

@@ -13,6 +13,7 @@ use crate::{
     columns::ColumnMeta,
     docstore::DocStoreIndex,
     error::{Error, Result},
+    graph::cells::CellsMeta,
     ids::{FieldOrd, SegmentId},
     storage::{Access, BlockCache, CachedFile, File, IoTrace, ReadProfile},
     terms::TermIndex,
@@ -37,6 +38,28 @@ struct FieldParts {
     terms: Option<Arc<TermIndex>>,
     column: Option<Arc<ColumnMeta>>,
     vectors: Option<Arc<VectorsReader>>,
+    cells: Option<Arc<CellsMeta>>,
+}
+
+impl FieldParts {
+    /// Vectors in cell order come with cells that fit them and with their owners; others without.
+    fn check_cells<F: File>(&self, reader: &SegmentReader<F>, field: FieldOrd) -> Result<()> {
+        let fits = match (&self.vectors, &self.cells) {
+            (None, None) => true,
+            (Some(vectors), None) => !vectors.is_in_cells(),
+            (Some(vectors), Some(cells)) => {
+                let (shape, count) = (cells.shape(), cells.count());
+                let owners = vectors.ords_list().bytes().end;
+                vectors.is_in_cells()
+                    && (shape.dims, shape.metric, count) == (vectors.dims(), vectors.metric(), vectors.count())
+                    && reader.section_len(SectionKind::VectorDocs, field) == vectors.docs_list().bytes().end
+                    && reader.section_len(SectionKind::VectorOrds, field) == owners
+            }
+            (None, Some(_)) => false,
+        };
+        let what = || Error::corrupt(describe(reader.id(), SectionKind::CellsMeta, field), "not of these vectors");
+        if fits { Ok(()) } else { Err(what()) }
+    }
 }
 
 impl SegmentParts {
@@ -68,8 +91,17 @@ impl SegmentParts {
                     let vectors = VectorsReader::parse(bytes, rows_len).map_err(|e| Error::corrupt(name(), e))?;
                     parts.field(field).vectors = Some(Arc::new(vectors));
                 }
+                SectionKind::CellsMeta => {
+                    let len = |kind| reader.section_len(kind, field);
+                    let (centers, codes) = (len(SectionKind::CellCenters), len(SectionKind::CellCodes));
+                    let cells = CellsMeta::parse(bytes, centers, codes).map_err(|error| error.at(name()))?;
+                    parts.field(field).cells = Some(Arc::new(cells));
+                }
                 _ => {}
             }
+        }
+        for (ix, field) in parts.fields.iter().enumerate() {
+            field.check_cells(reader, FieldOrd(ix as u16))?;
         }
         Ok(parts)
     }
@@ -167,5 +199,10 @@ impl<F: File> OpenSegment<F> {
     /// Vectors of a field; `None` if the segment is older than the field.
     pub fn vectors(&self, field: FieldOrd) -> Option<&Arc<VectorsReader>> {
         self.parts.fields.get(usize::from(field.0))?.vectors.as_ref()
+    }
+
+    /// Cells of a vector field; `None` if its rows lie in document order.
+    pub fn cells(&self, field: FieldOrd) -> Option<&Arc<CellsMeta>> {
+        self.parts.fields.get(usize::from(field.0))?.cells.as_ref()
     }
 }

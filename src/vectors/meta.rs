@@ -108,6 +108,18 @@ pub fn write_cells_meta(options: &VectorOptions, count: u32, with_vector: &BitSe
     }
 }
 
+/// Appends the stream for vectors of `docs`, ascending and below `max_doc`.
+pub fn write_ordered_meta(
+    options: &VectorOptions,
+    docs: impl IntoIterator<Item = u32>,
+    max_doc: u32,
+    out: &mut Vec<u8>,
+) {
+    let mut owners = Owners::Dense(0);
+    docs.into_iter().for_each(|doc| owners.push(DocOrd(doc)));
+    write(options, &owners, max_doc, out);
+}
+
 /// Appends the stream for vectors of `owners`, all below `max_doc`.
 pub(super) fn write(options: &VectorOptions, owners: &Owners, max_doc: u32, out: &mut Vec<u8>) {
     let dense = matches!(owners, Owners::Dense(count) if *count == max_doc);

@@ -50,14 +50,14 @@ mod writer;
 pub use error::{VectorFormatError, VectorInputError};
 pub use flat::FlatScan;
 pub use merge::{MergeRead, VectorsMerger};
-pub use meta::write_cells_meta;
+pub use meta::{write_cells_meta, write_ordered_meta};
 pub use owners::{NumberList, write_numbers};
 pub use plan::{NO_DOC, RowWindow, WindowOptions};
 pub use query::VectorQuery;
 pub use reader::VectorsReader;
 pub use reorder::VectorsReorderer;
 pub use row::{VectorOrd, Verify, row_bytes};
-pub use writer::{RowChunks, VectorsWriter};
+pub use writer::{ResidentRows, RowChunks, VectorsWriter};
 
 /// Components a vector may have at most.
 pub const MAX_DIMS: u32 = 4096;

@@ -70,6 +70,18 @@ impl VectorsWriter {
         self.chunks.iter().map(Vec::capacity).sum::<usize>() + self.owners.memory_bytes()
     }
 
+    /// Rows and owners, where they are.
+    pub fn into_resident(self) -> ResidentRows {
+        let stride = row_bytes(self.options.dims);
+        let mut firsts = Vec::with_capacity(self.chunks.len());
+        let mut first = 0;
+        for chunk in &self.chunks {
+            firsts.push(first);
+            first += (chunk.len() / stride) as u32;
+        }
+        ResidentRows { stride, owners: self.owners, firsts, chunks: self.chunks.into() }
+    }
+
     /// Appends the metadata to `meta` and gives the rows, piece by piece. `max_doc` is the number of documents
     /// of the segment.
     ///
@@ -79,6 +91,44 @@ impl VectorsWriter {
         assert!(self.owners.last().is_none_or(|last| last < max_doc), "{:?} of {max_doc}", self.owners.last());
         meta::write(&self.options, &self.owners, max_doc, meta);
         RowChunks { chunks: self.chunks }
+    }
+}
+
+/// All rows of a field in memory, in document order.
+#[derive(Debug)]
+pub struct ResidentRows {
+    stride: usize,
+    owners: Owners,
+    /// First row of each chunk.
+    firsts: Vec<u32>,
+    chunks: Vec<Vec<u8>>,
+}
+
+impl ResidentRows {
+    /// Rows.
+    pub fn count(&self) -> u32 {
+        self.owners.count()
+    }
+
+    /// A row with its checksum.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn row(&self, number: u32) -> &[u8] {
+        let chunk = self.firsts.partition_point(|&first| first <= number) - 1;
+        let start = (number - self.firsts[chunk]) as usize * self.stride;
+        &self.chunks[chunk][start..start + self.stride]
+    }
+
+    /// Its document.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn doc(&self, number: u32) -> u32 {
+        match &self.owners {
+            Owners::Ascending(docs) => docs[number as usize],
+            Owners::Dense(_) | Owners::Cells(..) => number,
+        }
     }
 }
 

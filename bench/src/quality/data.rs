@@ -70,7 +70,7 @@ impl Judged {
     }
 }
 
-pub(super) fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
     env::var_os("RANGEFIND_DATA").map_or_else(beside, PathBuf::from)
 }
@@ -125,7 +125,7 @@ fn f16_rows(path: &Path, count: usize) -> Result<(Vec<f32>, usize)> {
 }
 
 /// IEEE 754 half to single precision, exact.
-fn from_half(half: u16) -> f32 {
+pub(crate) fn from_half(half: u16) -> f32 {
     let sign = u32::from(half >> 15) << 31;
     let (exponent, fraction) = (u32::from(half >> 10 & 31), u32::from(half & 1023));
     match exponent {

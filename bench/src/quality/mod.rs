@@ -6,7 +6,7 @@
 //! The text leg alone, the vector leg alone and both fused, by normalised discounted cumulative gain at 10. The data
 //! lie in `$RANGEFIND_DATA`, or in `../shared/data` beside the repository.
 
-mod data;
+pub(crate) mod data;
 mod languages;
 mod ndcg;
 

@@ -187,6 +187,18 @@ pub struct SearchArgs {
     /// Neighbours to consider.
     #[arg(long)]
     pub k: Option<u32>,
+    /// Score every vector: the answer is exact.
+    #[arg(long)]
+    pub exact: bool,
+    /// Share of the nearest vectors to find, by what was measured when the index was built. 0.95 by default.
+    #[arg(long)]
+    pub recall: Option<f32>,
+    /// Cells of near vectors to look into per segment, instead of what the recall asks for.
+    #[arg(long)]
+    pub probes: Option<u32>,
+    /// Vectors to score exactly, as a multiple of the hits, instead of what the recall asks for.
+    #[arg(long)]
+    pub oversample: Option<f32>,
     /// `rrf`, `rrf:K`, or `TEXT:VECTOR` weights such as `0.3:0.7`.
     #[arg(long, default_value = "rrf")]
     pub fuse: String,

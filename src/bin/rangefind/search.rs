@@ -124,7 +124,16 @@ fn vector_clause(args: &SearchArgs, index: &Index<AnyStorage>) -> Result<Option<
         }
     };
     let value = args.vector_file.as_deref().map(|path| read_vector(path, args.vector_row)).transpose()?;
-    Ok(Some(VectorClause { field, value, like: args.like.as_deref().map(parse_id), k: args.k }))
+    Ok(Some(VectorClause {
+        field,
+        value,
+        like: args.like.as_deref().map(parse_id),
+        k: args.k,
+        exact: args.exact,
+        recall: args.recall,
+        probes: args.probes,
+        oversample: args.oversample,
+    }))
 }
 
 /// An id as documents have it: an integer if it looks like one, unless in quotes.

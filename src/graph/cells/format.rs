@@ -12,8 +12,13 @@
 //!       16   20n  groups: first cell u32 | first ordinal u32 | offset u64 in `centers` | length u32 there
 //!        .   8n   offset of each group's first cell in `codes`, u64
 //!        .  4dn   group centers, f32
+//!        .     2  numbers p and s of the two lists that follow, u8 each
+//!        .    4p  calibration: cells probed, u32 each
+//!        .    4s  lengths of the shortlist, u32 each
+//!        .   2ps  recall@10 with both, in 1/65535, u16
+//!        .     .  all of `centers` where that is short: the stream is empty then
 //!
-//! centers (data): per group one block
+//! centers (data, or at the end of cells_meta): per group one block
 //!        4  length of each cell in vectors, u32, m of them
 //!   12 x m  terms of the centers: lower f32 | step f32 | level sum u32, one column after another
 //!    4 x m  squared norm of the center, f32
@@ -29,8 +34,12 @@
 //! ```
 //! Blocks are what a planner asks for, so each has its checksum and is verified as it arrives.
 
-use std::ops::Range;
+use std::{
+    ops::Range,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
+use super::calibrate::Calibration;
 use crate::{
     codec::Reader,
     error::{Error, Result},
@@ -95,8 +104,8 @@ pub(super) struct Group {
 /// The parsed `cells_meta` stream.
 ///
 /// Invariants: groups ascend in cells, ordinals and offsets; each has a cell and every cell a vector; a group's block in
-/// `centers` is as long as its number of cells says.
-#[derive(Debug, Clone, PartialEq)]
+/// `centers` is as long as its number of cells says; lengths of cells in centers that are here add up.
+#[derive(Debug)]
 pub struct CellsMeta {
     pub(super) shape: CodeShape,
     pub(super) count: u32,
@@ -104,6 +113,31 @@ pub struct CellsMeta {
     pub(super) groups: Vec<Group>,
     /// `[groups x dims]`.
     pub(super) group_centers: Vec<f32>,
+    pub(super) calibration: Calibration,
+    /// `centers`, where they are pinned.
+    pub(super) inline_centers: Vec<u8>,
+    pub(super) seen: SeenCells,
+}
+
+/// Which cells' codes were seen intact: bytes that stayed in memory are not checked again, which costs more than
+/// scoring them where no instruction computes CRC32C.
+#[derive(Debug, Default)]
+pub(super) struct SeenCells(Vec<AtomicU64>);
+
+impl SeenCells {
+    fn new(num_cells: u32) -> Self {
+        Self((0..num_cells.div_ceil(64)).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    pub(super) fn contains(&self, cell: u32) -> bool {
+        self.0.get(cell as usize / 64).is_some_and(|word| word.load(Ordering::Relaxed) >> (cell % 64) & 1 == 1)
+    }
+
+    pub(super) fn insert(&self, cell: u32) {
+        if let Some(word) = self.0.get(cell as usize / 64) {
+            word.fetch_or(1 << (cell % 64), Ordering::Relaxed);
+        }
+    }
 }
 
 impl CellsMeta {
@@ -154,7 +188,80 @@ impl CellsMeta {
 
     /// Bytes of memory.
     pub fn memory_bytes(&self) -> usize {
-        self.groups.len() * size_of::<Group>() + self.group_centers.len() * 4
+        let groups = self.groups.len() * size_of::<Group>() + self.group_centers.len() * 4;
+        groups + self.inline_centers.len() + self.seen.0.len() * 8
+    }
+
+    /// What searches of these cells find.
+    pub fn calibration(&self) -> &Calibration {
+        &self.calibration
+    }
+
+    /// The centers of `group`, where they are pinned.
+    pub(super) fn inline_block(&self, group: usize) -> Option<&[u8]> {
+        let range = &self.groups[group].centers;
+        if self.inline_centers.is_empty() {
+            return None;
+        }
+        self.inline_centers.get(range.start as usize..range.end as usize)
+    }
+
+    /// Lengths of the cells of `group`, out of its block in `centers`: checked to add up.
+    pub(super) fn cell_lens<'b>(&self, group: usize, block: &'b [u8]) -> Result<impl Iterator<Item = u32> + use<'b>> {
+        let what = "centers of vector cells";
+        let num_cells = self.group_cells(group).len();
+        if block.len() != self.shape.group_bytes(num_cells) {
+            return Err(Error::corrupt(what, format!("{} bytes for {num_cells} cells", block.len())));
+        }
+        let lens = block[..num_cells * 4].as_chunks::<4>().0.iter().map(|&len| u32::from_le_bytes(len));
+        let (sum, least) = lens.clone().fold((0u64, 1), |(sum, least), len| (sum + u64::from(len), least.min(len)));
+        if least == 0 || sum != self.group_ords(group).len() as u64 {
+            return Err(Error::corrupt(what, format!("group {group}: cells of {sum} vectors, one of {least}")));
+        }
+        Ok(lens)
+    }
+
+    /// Checks the centers of `group`, a block of `centers`; gives the first ordinal and the length of each of its
+    /// cells.
+    ///
+    /// # Errors
+    /// `corrupt`.
+    pub fn check_centers(&self, group: usize, block: &[u8]) -> Result<Vec<(u32, u32)>> {
+        verified(block, "centers of vector cells")?;
+        let mut ord = self.groups[group].first_ord;
+        let cells = self.cell_lens(group, block)?.map(|len| {
+            let first = ord;
+            ord += len;
+            (first, len)
+        });
+        Ok(cells.collect())
+    }
+
+    /// Bytes of the centers of `group` in `centers`; `None` where they are pinned.
+    pub fn center_range(&self, group: usize) -> Option<Range<u64>> {
+        self.inline_centers.is_empty().then(|| self.groups[group].centers.clone())
+    }
+
+    /// Checks the codes of `group`, all of its cells; `cells` are what [`Self::check_centers`] gave. Calls `found` with
+    /// the document of each vector, in order.
+    ///
+    /// # Errors
+    /// `corrupt`.
+    pub fn check_codes(&self, mut codes: &[u8], cells: &[(u32, u32)], mut found: impl FnMut(u32)) -> Result<()> {
+        for &(ord, len) in cells {
+            let what = || format!("codes of the vector cell at {ord}");
+            let short = || Error::corrupt(what(), "they end early");
+            let (block, rest) = codes.split_at_checked(self.shape.cell_bytes(len as usize)).ok_or_else(short)?;
+            let body = verified(block, &what())?;
+            body[..len as usize * 4].as_chunks::<4>().0.iter().for_each(|&doc| found(u32::from_le_bytes(doc)));
+            codes = rest;
+        }
+        if codes.is_empty() { Ok(()) } else { Err(Error::corrupt("codes of vector cells", "more than cells")) }
+    }
+
+    /// The centers of `group` where they are pinned, verified.
+    pub fn pinned_centers(&self, group: usize) -> Option<&[u8]> {
+        self.inline_block(group)
     }
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {
@@ -171,6 +278,8 @@ impl CellsMeta {
         }
         self.groups.iter().for_each(|group| out.extend_from_slice(&group.codes_offset.to_le_bytes()));
         self.group_centers.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+        self.calibration.write(out);
+        out.extend_from_slice(&self.inline_centers);
     }
 
     /// Parses the stream whose two data streams are `centers_len` and `codes_len` bytes long.
@@ -188,16 +297,24 @@ impl CellsMeta {
         let shape = CodeShape { dims, metric, bits };
         let (count, num_cells, num_groups) = (reader.u32()?, reader.u32()?, reader.u32()? as usize);
         let (groups, tail) = (reader.bytes(num_groups.saturating_mul(20))?, reader.rest());
-        if tail.len() as u64 != num_groups as u64 * (8 + 4 * u64::from(dims)) {
+        let centers_at = num_groups.saturating_mul(8);
+        let tables = centers_at.saturating_add(num_groups.saturating_mul(4 * dims as usize));
+        if tail.len() < tables {
             return Err(reader.invalid("length of the groups' centers").into());
         }
-        let (offsets, centers) = tail.split_at(num_groups * 8);
+        let (tables, tail) = tail.split_at(tables);
+        let (offsets, centers) = tables.split_at(centers_at);
+        let mut tail = Reader::new(tail);
+        let calibration = Calibration::read(&mut tail)?;
         let mut meta = Self {
             shape,
             count,
             num_cells,
             groups: Vec::with_capacity(num_groups),
             group_centers: centers.as_chunks::<4>().0.iter().map(|&value| f32::from_le_bytes(value)).collect(),
+            calibration,
+            inline_centers: tail.rest().to_vec(),
+            seen: SeenCells::default(),
         };
         for (entry, &offset) in groups.as_chunks::<20>().0.iter().zip(offsets.as_chunks::<8>().0) {
             let mut entry = Reader::new(entry);
@@ -206,7 +323,17 @@ impl CellsMeta {
             let codes_offset = u64::from_le_bytes(offset);
             meta.groups.push(Group { first_cell, first_ord, centers: start..end, codes_offset });
         }
+        if !meta.inline_centers.is_empty() && centers_len > 0 {
+            return Err(Error::corrupt("cells of a vector field", "centers in two places"));
+        }
+        let centers_len = if centers_len > 0 { centers_len } else { meta.inline_centers.len() as u64 };
         meta.verify(centers_len, codes_len).map_err(|what| Error::corrupt("cells of a vector field", what))?;
+        for group in 0..meta.groups.len() {
+            if let Some(block) = meta.inline_block(group) {
+                meta.check_centers(group, block)?;
+            }
+        }
+        meta.seen = SeenCells::new(num_cells);
         Ok(meta)
     }
 

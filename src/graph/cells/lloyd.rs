@@ -61,7 +61,8 @@ impl Centers {
     }
 }
 
-fn half_square(row: &[i16]) -> i32 {
+/// Half of the squared norm.
+pub(super) fn half_square(row: &[i16]) -> i32 {
     (row.iter().map(|&v| i64::from(v) * i64::from(v)).sum::<i64>() / 2) as i32
 }
 

@@ -8,6 +8,8 @@
 //! quantization for nearest neighbor search", 2011) with cells so small that a query reads a few
 //! thousand codes out of its best hundred cells.
 
+mod calibrate;
+mod codebook;
 mod format;
 mod lloyd;
 mod order;
@@ -20,6 +22,8 @@ mod probe_tests;
 #[cfg(test)]
 mod tests;
 
+pub use calibrate::{Calibration, Reach, Recorder, Truth, mixed_queries, query_numbers};
+pub use codebook::{Codebook, FixedScale};
 pub use format::{CellsMeta, CodeShape};
 pub use probe::{Candidate, CellStream, Probe, ProbeOptions};
 pub use train::{CellOptions, CellTrainer, Cells};

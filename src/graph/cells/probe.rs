@@ -7,8 +7,8 @@
 use std::ops::Range;
 
 use super::{
-    format::{CellsMeta, TERMS_BYTES, verified},
-    writer::normalized,
+    format::{CRC_BYTES, CellsMeta, TERMS_BYTES, verified},
+    writer::{normalized, square},
 };
 use crate::{
     distance::{self, packed},
@@ -60,7 +60,10 @@ pub struct Probe<'a> {
     query: Query,
     /// All groups, best first; those before `opened` have had their centers fetched.
     groups: Vec<u32>,
+    /// Product of the query with the center of each group.
+    group_dots: Vec<f32>,
     opened: usize,
+    num_probed: u32,
     /// Cells seen and not yet scored, best last.
     cells: Vec<RankedCell>,
     wanted: Vec<Range<u64>>,
@@ -81,6 +84,7 @@ struct RankedCell {
     rank: f32,
     /// Dot product of query and center.
     dot: f32,
+    cell: u32,
     first_ord: u32,
     len: u32,
     offset: u64,
@@ -96,12 +100,36 @@ impl<'a> Probe<'a> {
     /// # Panics
     /// If the query has other dimensions.
     pub fn new(meta: &'a CellsMeta, query: &[f32], options: ProbeOptions) -> Self {
+        Self::start(meta, query, options, |vector, rows, dots, norms| {
+            let rows: Vec<&[u8]> = rows.iter().map(|row| bytemuck::cast_slice(row)).collect();
+            distance::dots_and_norms(vector, &rows, dots, norms);
+        })
+    }
+
+    /// The same with sums in a fixed order: slower, and equal on every machine to the last bit.
+    ///
+    /// # Panics
+    /// As [`Self::new`].
+    pub fn reproducible(meta: &'a CellsMeta, query: &[f32], options: ProbeOptions) -> Self {
+        Self::start(meta, query, options, |vector, rows, dots, norms| {
+            for ((row, dot), norm) in rows.iter().zip(dots).zip(norms) {
+                *dot = vector.iter().zip(*row).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>() as f32;
+                *norm = square(row) as f32;
+            }
+        })
+    }
+
+    fn start(
+        meta: &'a CellsMeta,
+        query: &[f32],
+        options: ProbeOptions,
+        products: impl FnOnce(&[f32], &[&[f32]], &mut [f32], &mut [f32]),
+    ) -> Self {
         assert_eq!(query.len(), meta.shape.dims as usize, "query and vectors have one dimension");
         let query = Query::new(query, meta);
-        let rows: Vec<&[u8]> =
-            (0..meta.num_groups()).map(|group| bytemuck::cast_slice(meta.group_center(group))).collect();
+        let rows: Vec<&[f32]> = (0..meta.num_groups()).map(|group| meta.group_center(group)).collect();
         let (mut dots, mut norms) = (vec![0.0; rows.len()], vec![0.0; rows.len()]);
-        distance::dots_and_norms(&query.vector, &rows, &mut dots, &mut norms);
+        products(&query.vector, &rows, &mut dots, &mut norms);
         let ranks: Vec<f32> = dots.iter().zip(&norms).map(|(&dot, &norm)| query.rank(dot, norm)).collect();
         let mut groups: Vec<u32> = (0..rows.len() as u32).collect();
         groups.sort_by(|&a, &b| ranks[b as usize].total_cmp(&ranks[a as usize]));
@@ -110,7 +138,9 @@ impl<'a> Probe<'a> {
             options,
             query,
             groups,
+            group_dots: dots,
             opened: 0,
+            num_probed: 0,
             cells: Vec::new(),
             wanted: Vec::new(),
             stage: Stage::Done,
@@ -139,9 +169,15 @@ impl<'a> Probe<'a> {
         self.cells.is_empty() && self.opened == self.groups.len()
     }
 
-    /// Asks for the next best cells, after [`Self::is_done`].
-    pub fn resume(&mut self) {
+    /// Asks for the `probes` next best cells, after [`Self::is_done`].
+    pub fn resume(&mut self, probes: u32) {
+        self.options.probes = probes;
         self.want_centers();
+    }
+
+    /// Cells asked for so far.
+    pub fn num_probed(&self) -> u32 {
+        self.num_probed
     }
 
     /// Opens groups until enough centers are known, or goes on to the codes.
@@ -149,14 +185,16 @@ impl<'a> Probe<'a> {
         let enough = self.options.probes as usize * self.options.center_factor.max(1) as usize;
         let mut known = self.cells.len();
         self.wanted.clear();
-        let first = self.opened;
         while self.opened < self.groups.len() && (known < enough || self.opened == 0) {
             let group = self.groups[self.opened] as usize;
             known += self.meta.group_cells(group).len();
-            self.wanted.push(self.meta.groups[group].centers.clone());
             self.opened += 1;
+            match self.meta.inline_block(group) {
+                Some(block) => self.take_centers(group, block).expect("lengths were checked when the block was parsed"),
+                None => self.wanted.push(self.meta.groups[group].centers.clone()),
+            }
         }
-        if self.opened > first {
+        if !self.wanted.is_empty() {
             self.stage = Stage::Centers;
         } else {
             self.want_codes();
@@ -167,6 +205,7 @@ impl<'a> Probe<'a> {
         self.wanted.clear();
         self.scored.clear();
         let count = (self.options.probes.max(1) as usize).min(self.cells.len());
+        self.num_probed += count as u32;
         self.cells.sort_by(|a, b| a.rank.total_cmp(&b.rank).then(b.first_ord.cmp(&a.first_ord)));
         self.scored.extend(self.cells.drain(self.cells.len() - count..));
         self.scored.sort_by_key(|cell| cell.offset);
@@ -176,11 +215,12 @@ impl<'a> Probe<'a> {
         self.stage = if self.wanted.is_empty() { Stage::Done } else { Stage::Codes };
     }
 
-    /// Takes what [`Self::wanted`] asked for, and hands each estimated vector to `found`.
+    /// Takes what [`Self::wanted`] asked for, and hands each estimated vector to `found`. Blocks that are not `fresh`
+    /// stayed in memory: they are not checked a second time.
     ///
     /// # Errors
     /// `corrupt`.
-    pub fn feed(&mut self, blocks: &[impl AsRef<[u8]>], found: impl FnMut(Candidate)) -> Result<()> {
+    pub fn feed(&mut self, blocks: &[impl AsRef<[u8]>], fresh: bool, found: impl FnMut(Candidate)) -> Result<()> {
         if blocks.len() != self.wanted.len() {
             return Err(Error::invalid(format!("{} blocks for {} ranges", blocks.len(), self.wanted.len())));
         }
@@ -188,12 +228,14 @@ impl<'a> Probe<'a> {
             Stage::Centers => {
                 let first = self.opened - blocks.len();
                 for (ix, block) in blocks.iter().enumerate() {
-                    self.feed_centers(self.groups[first + ix] as usize, block.as_ref())?;
+                    let block = block.as_ref();
+                    verified(block, "centers of vector cells")?;
+                    self.take_centers(self.groups[first + ix] as usize, block)?;
                 }
                 self.want_codes();
             }
             Stage::Codes => {
-                self.feed_codes(blocks, found)?;
+                self.feed_codes(blocks, fresh, found)?;
                 self.wanted.clear();
                 self.stage = Stage::Done;
             }
@@ -202,50 +244,42 @@ impl<'a> Probe<'a> {
         Ok(())
     }
 
-    fn feed_centers(&mut self, group: usize, block: &[u8]) -> Result<()> {
-        let what = "centers of vector cells";
-        let body = verified(block, what)?;
+    fn take_centers(&mut self, group: usize, block: &[u8]) -> Result<()> {
         let shape = self.meta.shape;
+        let lens = self.meta.cell_lens(group, block)?;
         let num_cells = self.meta.group_cells(group).len();
-        if block.len() != shape.group_bytes(num_cells) {
-            return Err(Error::corrupt(what, format!("{} bytes for {num_cells} cells", block.len())));
-        }
-        let (lens, rest) = body.split_at(num_cells * 4);
+        let (_, rest) = block[..block.len() - CRC_BYTES].split_at(num_cells * 4);
         let (terms, rest) = rest.split_at(num_cells * TERMS_BYTES);
         let (squares, rows) = rest.split_at(num_cells * 4);
-        let center = self.meta.group_center(group);
-        let group_dot = distance::dot(&self.query.vector, center);
+        let group_dot = self.group_dots[group];
         self.products.resize(num_cells, 0);
         packed::nibble_dots(&self.query.nibbles, rows, &mut self.products);
         let (mut ord, mut offset) = (self.meta.groups[group].first_ord, self.meta.groups[group].codes_offset);
-        let end = self.meta.group_ords(group).end;
+        let first_cell = self.meta.group_cells(group).start;
         let (terms, squares) = (Terms::new(terms), squares.as_chunks::<4>().0);
-        for (ix, &len) in lens.as_chunks::<4>().0.iter().enumerate() {
-            let len = u32::from_le_bytes(len);
-            if len == 0 || len > end - ord {
-                return Err(Error::corrupt(what, format!("group {group}: cell {ix} of {len} vectors")));
-            }
+        for (ix, len) in lens.enumerate() {
             let dot = group_dot + self.query.product(terms.get(ix), self.products[ix], &self.query.fine);
             let rank = self.query.rank(dot, f32::from_le_bytes(squares[ix]));
-            self.cells.push(RankedCell { rank, dot, first_ord: ord, len, offset });
+            self.cells.push(RankedCell { rank, dot, cell: first_cell + ix as u32, first_ord: ord, len, offset });
             ord += len;
             offset += shape.cell_bytes(len as usize) as u64;
-        }
-        if ord != end {
-            return Err(Error::corrupt(what, format!("group {group}: cells end at {ord}, not {end}")));
         }
         Ok(())
     }
 
-    fn feed_codes(&mut self, blocks: &[impl AsRef<[u8]>], mut found: impl FnMut(Candidate)) -> Result<()> {
+    fn feed_codes(&mut self, blocks: &[impl AsRef<[u8]>], fresh: bool, mut found: impl FnMut(Candidate)) -> Result<()> {
         let shape = self.meta.shape;
         for (cell, block) in self.scored.iter().zip(blocks) {
             let block = block.as_ref();
-            let body = verified(block, "codes of a vector cell")?;
             let len = cell.len as usize;
             if block.len() != shape.cell_bytes(len) {
                 return Err(Error::corrupt("codes of a vector cell", format!("{} bytes for {len}", block.len())));
             }
+            if fresh || !self.meta.seen.contains(cell.cell) {
+                verified(block, "codes of a vector cell")?;
+                self.meta.seen.insert(cell.cell);
+            }
+            let body = &block[..block.len() - CRC_BYTES];
             let (docs, rest) = body.split_at(len * 4);
             let (terms, rest) = rest.split_at(len * TERMS_BYTES);
             let l2 = shape.metric == Metric::L2;
@@ -343,7 +377,7 @@ impl Query {
             }
         };
         let sum = vector.iter().map(|&v| f64::from(v)).sum::<f64>() as f32;
-        let square = distance::dot(&vector, &vector);
+        let square = square(&vector) as f32;
         Self { vector, metric: shape.metric, sum, square, nibbles, fine, code, coarse }
     }
 

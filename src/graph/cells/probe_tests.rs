@@ -16,6 +16,10 @@ struct Streams {
 }
 
 fn write(vectors: &[Vec<f32>], metric: Metric, bits: Bits) -> Streams {
+    write_with(vectors, metric, bits, false)
+}
+
+fn write_with(vectors: &[Vec<f32>], metric: Metric, bits: Bits, inline: bool) -> Streams {
     let dims = vectors[0].len();
     let norm = |v: &[f32]| v.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>().sqrt();
     let longest = vectors.iter().map(|v| norm(v)).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
@@ -42,7 +46,11 @@ fn write(vectors: &[Vec<f32>], metric: Metric, bits: Bits) -> Streams {
         }
         writer.end_group(&mut out.centers);
     }
-    writer.finish(&mut out.meta);
+    if inline {
+        writer.finish(Calibration::default(), std::mem::take(&mut out.centers), &mut out.meta);
+    } else {
+        writer.finish(Calibration::default(), Vec::new(), &mut out.meta);
+    }
     out
 }
 
@@ -56,7 +64,7 @@ fn run(probe: &mut Probe<'_>, streams: &Streams, found: &mut Vec<Candidate>) -> 
         let (stream, wanted) = probe.wanted();
         let bytes = if stream == CellStream::Centers { &streams.centers } else { &streams.codes };
         let blocks: Vec<Vec<u8>> = wanted.iter().map(|r| bytes[r.start as usize..r.end as usize].to_vec()).collect();
-        probe.feed(&blocks, |candidate| found.push(candidate))?;
+        probe.feed(&blocks, true, |candidate| found.push(candidate))?;
         rounds += 1;
     }
     Ok(rounds)
@@ -147,7 +155,7 @@ fn resuming_goes_through_all_cells_without_repeating_one() {
         if probe.is_exhausted() {
             break;
         }
-        probe.resume();
+        probe.resume(3);
     }
     let mut ords: Vec<u32> = found.iter().map(|candidate| candidate.ord).collect();
     ords.sort_unstable();
@@ -198,4 +206,20 @@ fn damage_is_reported_and_never_panics() {
         let stream = [&mut streams.meta, &mut streams.centers, &mut streams.codes].into_iter().nth(which).unwrap();
         stream[at] ^= bit;
     }
+}
+
+#[test]
+fn pinned_centers_save_a_round_and_change_nothing() {
+    let vectors = vectors(900, 24, 6);
+    let (apart, pinned) =
+        (write(&vectors, Metric::Cosine, Bits::One), write_with(&vectors, Metric::Cosine, Bits::One, true));
+    let (meta, pinned_meta) = (parse(&apart).unwrap(), parse(&pinned).unwrap());
+    let options = ProbeOptions { probes: 12, center_factor: 2 };
+    let (mut found, mut found_pinned) = (Vec::new(), Vec::new());
+    assert_eq!(run(&mut Probe::new(&meta, &vectors[5], options), &apart, &mut found).unwrap(), 2);
+    assert_eq!(run(&mut Probe::new(&pinned_meta, &vectors[5], options), &pinned, &mut found_pinned).unwrap(), 1);
+    assert_eq!(found, found_pinned);
+    let mut again = Vec::new();
+    run(&mut Probe::reproducible(&meta, &vectors[5], options), &apart, &mut again).unwrap();
+    assert_eq!(again.len(), found.len());
 }

@@ -1,6 +1,9 @@
 //! Finding the cells of a set of vectors, in steps of a few milliseconds.
 
+use std::ops::Range;
+
 use super::{
+    codebook::Codebook,
     lloyd::{BLOCK, Centers, Means},
     order::chain,
 };
@@ -85,6 +88,8 @@ pub struct CellTrainer<'a> {
     best_keys: Vec<i32>,
     keys: Vec<i32>,
     steps_done: u64,
+    /// The vectors are a sample: where they themselves belong is of no interest.
+    for_codebook: bool,
 }
 
 impl<'a> CellTrainer<'a> {
@@ -110,7 +115,22 @@ impl<'a> CellTrainer<'a> {
             best_keys: vec![i32::MAX; len],
             keys: Vec::new(),
             steps_done: 0,
+            for_codebook: false,
         }
+    }
+
+    /// A trainer whose `rows` are a sample of the vectors: it ends in [`Self::into_codebook`].
+    pub fn for_codebook(sample: &'a FixedRows, options: CellOptions) -> Self {
+        Self { for_codebook: true, ..Self::new(sample, options) }
+    }
+
+    /// The centers found, which assign the vectors that the sample was drawn from.
+    ///
+    /// # Panics
+    /// If [`Self::step`] has not yet returned `false`.
+    pub fn into_codebook(self) -> Codebook {
+        assert_eq!(self.phase, Phase::Done, "training has come to its end");
+        Codebook::new(&self.groups, &self.group_starts, &self.cells, self.num_near)
     }
 
     /// Bytes of memory a training of `len` rows takes beside the rows themselves, about.
@@ -160,18 +180,8 @@ impl<'a> CellTrainer<'a> {
 
     fn assign(&mut self, next: usize) -> Phase {
         let end = (next + STEP_VECTORS).min(self.rows.len());
-        let (num_near, near) = (self.num_near, &mut self.near);
-        let mut ranked: Vec<u32> = Vec::new();
-        self.groups.compare(self.rows.slice(next..end), 0..self.groups.len(), &mut self.keys, |_, keys| {
-            ranked.clear();
-            ranked.extend(0..keys.len() as u32);
-            let by_key = |&ix: &u32| (keys[ix as usize], ix);
-            if num_near < ranked.len() {
-                ranked.select_nth_unstable_by_key(num_near - 1, by_key);
-            }
-            ranked[..num_near].sort_unstable_by_key(by_key);
-            near.extend_from_slice(&ranked[..num_near]);
-        });
+        let num_near = self.num_near;
+        nearest_groups(&self.groups, self.rows.slice(next..end), num_near, &mut self.keys, &mut self.near);
         if end < self.rows.len() {
             return Phase::Assign { next: end };
         }
@@ -212,20 +222,9 @@ impl<'a> CellTrainer<'a> {
     fn refine(&mut self, round: u32, group: usize) -> Phase {
         let range = self.group_starts[group] as usize..self.group_starts[group + 1] as usize;
         let members = self.near_members.list(group);
-        let mut block = FixedRows::with_capacity(self.rows.dims(), BLOCK);
-        for chunk in members.chunks(BLOCK).filter(|_| !range.is_empty()) {
-            block.clear();
-            chunk.iter().for_each(|&row| block.push_row(self.rows, row as usize));
-            let (cell_of, best_keys) = (&mut self.cell_of, &mut self.best_keys);
-            self.cells.compare(block.slice(0..block.len()), range.clone(), &mut self.keys, |ix, keys| {
-                let (cell, key) = super::lloyd::argmin(keys);
-                let row = chunk[ix] as usize;
-                if key < best_keys[row] {
-                    best_keys[row] = key;
-                    cell_of[row] = range.start as u32 + cell;
-                }
-            });
-        }
+        let (cell_of, best_keys) = (&mut self.cell_of, &mut self.best_keys);
+        let rows = Rows { rows: self.rows, first: 0 };
+        compare_cells(&self.cells, range, rows, members, &mut self.keys, best_keys, cell_of);
         if group + 1 < self.groups.len() {
             return Phase::Refine { round, group: group + 1 };
         }
@@ -235,6 +234,9 @@ impl<'a> CellTrainer<'a> {
         let mut means = Means::new(self.rows.dims(), self.cells.len());
         self.cell_of.iter().enumerate().for_each(|(row, &cell)| means.add(cell as usize, self.rows.row(row)));
         means.apply(&mut self.cells, 0);
+        if self.for_codebook && round + 1 == self.options.refine_rounds {
+            return Phase::Done;
+        }
         self.best_keys.fill(i32::MAX);
         Phase::Refine { round: round + 1, group: 0 }
     }
@@ -286,16 +288,70 @@ impl<'a> CellTrainer<'a> {
     }
 }
 
+/// Appends the `num_near` nearest groups of each vector, best first.
+pub(super) fn nearest_groups(
+    groups: &Centers,
+    vectors: &[i16],
+    num_near: usize,
+    keys: &mut Vec<i32>,
+    near: &mut Vec<u32>,
+) {
+    let mut ranked: Vec<u32> = Vec::new();
+    groups.compare(vectors, 0..groups.len(), keys, |_, keys| {
+        ranked.clear();
+        ranked.extend(0..keys.len() as u32);
+        let by_key = |&ix: &u32| (keys[ix as usize], ix);
+        if num_near < ranked.len() {
+            ranked.select_nth_unstable_by_key(num_near - 1, by_key);
+        }
+        ranked[..num_near].sort_unstable_by_key(by_key);
+        near.extend_from_slice(&ranked[..num_near]);
+    });
+}
+
+/// Vectors that are numbered from `first` on.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    pub(super) rows: &'a FixedRows,
+    pub(super) first: usize,
+}
+
+/// Compares the vectors `members` of `rows` with the cells of one group and notes those that are nearer than the best so
+/// far.
+pub(super) fn compare_cells(
+    cells: &Centers,
+    range: Range<usize>,
+    Rows { rows, first }: Rows<'_>,
+    members: &[u32],
+    keys: &mut Vec<i32>,
+    best_keys: &mut [i32],
+    cell_of: &mut [u32],
+) {
+    let mut block = FixedRows::with_capacity(rows.dims(), BLOCK.min(members.len()));
+    for chunk in members.chunks(BLOCK).filter(|_| !range.is_empty()) {
+        block.clear();
+        chunk.iter().for_each(|&row| block.push_row(rows, first + row as usize));
+        cells.compare(block.slice(0..block.len()), range.clone(), keys, |ix, keys| {
+            let (cell, key) = super::lloyd::argmin(keys);
+            let row = chunk[ix] as usize;
+            if key < best_keys[row] {
+                best_keys[row] = key;
+                cell_of[row] = range.start as u32 + cell;
+            }
+        });
+    }
+}
+
 /// Lists of rows, one after another.
 #[derive(Debug, Default)]
-struct Lists {
+pub(super) struct Lists {
     starts: Vec<u32>,
     rows: Vec<u32>,
 }
 
 impl Lists {
     /// Sorts pairs of list and row by list, keeping the order of the rows.
-    fn new(num_lists: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
+    pub(super) fn new(num_lists: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
         let mut starts = vec![0; num_lists + 1];
         pairs.clone().for_each(|(list, _)| starts[list as usize + 1] += 1);
         (0..num_lists).for_each(|list| starts[list + 1] += starts[list]);
@@ -307,7 +363,7 @@ impl Lists {
         Self { starts, rows }
     }
 
-    fn list(&self, list: usize) -> &[u32] {
+    pub(super) fn list(&self, list: usize) -> &[u32] {
         &self.rows[self.starts[list] as usize..self.starts[list + 1] as usize]
     }
 }

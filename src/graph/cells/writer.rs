@@ -1,6 +1,9 @@
 //! Writing cells: group after group, cell after cell, so that nothing but the table of groups stays in memory.
 
-use super::format::{CENTER_BITS, CellsMeta, CodeShape, Group};
+use super::{
+    calibrate::Calibration,
+    format::{CENTER_BITS, CellsMeta, CodeShape, Group, SeenCells},
+};
 use crate::{
     quant::osq::{Bits, Interval, assign_levels, fit_interval, pack_levels},
     schema::Metric,
@@ -67,7 +70,16 @@ impl CellsWriter {
     /// A writer of vectors of `shape`.
     pub fn new(shape: CodeShape) -> Self {
         Self {
-            meta: CellsMeta { shape, count: 0, num_cells: 0, groups: Vec::new(), group_centers: Vec::new() },
+            meta: CellsMeta {
+                shape,
+                count: 0,
+                num_cells: 0,
+                groups: Vec::new(),
+                group_centers: Vec::new(),
+                calibration: Calibration::default(),
+                inline_centers: Vec::new(),
+                seen: SeenCells::default(),
+            },
             lens: Vec::new(),
             centers: Columns::default(),
             center_squares: Vec::new(),
@@ -152,9 +164,59 @@ impl CellsWriter {
         self.meta.groups.last_mut().expect("inside a group").centers.end = self.centers_len;
     }
 
-    /// Appends `cells_meta`.
-    pub fn finish(self, meta: &mut Vec<u8>) {
+    /// Appends a whole group: `cell_starts` are the first vectors of its cells and the number of vectors at the end,
+    /// `values` is `[docs x dims]`. Centers are the means of their vectors.
+    ///
+    /// # Panics
+    /// If a cell is empty, or lengths do not fit.
+    pub fn add_group(
+        &mut self,
+        docs: &[u32],
+        values: &[f32],
+        cell_starts: &[u32],
+        codes: &mut Vec<u8>,
+        centers: &mut Vec<u8>,
+    ) {
+        let (dims, metric) = (self.meta.shape.dims as usize, self.meta.shape.metric);
+        let rows: Vec<&[f32]> = values.chunks_exact(dims).collect();
+        assert_eq!(rows.len(), docs.len(), "a document per vector");
+        let (mut vector, mut means, mut total) = (Vec::new(), Vec::new(), vec![0.0f64; dims]);
+        for cell in cell_starts.windows(2) {
+            let mut sums = vec![0.0f64; dims];
+            for row in &rows[cell[0] as usize..cell[1] as usize] {
+                normalized(row, metric, &mut vector);
+                sums.iter_mut().zip(&vector).for_each(|(sum, &value)| *sum += f64::from(value));
+            }
+            total.iter_mut().zip(&sums).for_each(|(total, sum)| *total += sum);
+            let count = f64::from(cell[1] - cell[0]);
+            means.push(sums.iter().map(|sum| (sum / count) as f32).collect::<Vec<f32>>());
+        }
+        let count = docs.len() as f64;
+        self.begin_group(&total.iter().map(|sum| (sum / count) as f32).collect::<Vec<f32>>());
+        for (cell, mean) in cell_starts.windows(2).zip(&means) {
+            let range = cell[0] as usize..cell[1] as usize;
+            let entries = docs[range.clone()].iter().copied().zip(rows[range].iter().copied());
+            self.add_cell(mean, entries, codes);
+        }
+        self.end_group(centers);
+    }
+
+    /// What was written so far, for probes of it.
+    pub fn meta(&self) -> &CellsMeta {
+        &self.meta
+    }
+
+    /// Bytes of memory, but for what grows with a group.
+    pub fn memory_bytes(&self) -> usize {
+        self.meta.memory_bytes()
+    }
+
+    /// Appends `cells_meta`. `inline_centers` are all of `centers`, where they are not written as a stream of their
+    /// own.
+    pub fn finish(mut self, calibration: Calibration, inline_centers: Vec<u8>, meta: &mut Vec<u8>) {
         assert!(self.lens.is_empty(), "the last group is ended");
+        self.meta.calibration = calibration;
+        self.meta.inline_centers = inline_centers;
         self.meta.write(meta);
     }
 }
@@ -164,7 +226,7 @@ fn seal(out: &mut Vec<u8>, start: usize) {
     out.extend_from_slice(&crc.to_le_bytes());
 }
 
-fn square(vector: &[f32]) -> f64 {
+pub(super) fn square(vector: &[f32]) -> f64 {
     vector.iter().map(|&v| f64::from(v) * f64::from(v)).sum()
 }
 

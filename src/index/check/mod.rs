@@ -1,6 +1,7 @@
 //! Verification of a whole index: every byte against its checksum ([`file`]), every structure against its
 //! invariants ([`structures`]), and the documents of all segments against each other.
 
+mod cells;
 mod file;
 mod postings;
 mod structures;

@@ -56,6 +56,11 @@ impl Walk<'_> {
             {
                 self.failed(segment, SectionKind::Vectors, field, error)?;
             }
+            if let (Some(vectors), Some(cells)) = (segment.vectors(field).cloned(), segment.cells(field).cloned())
+                && let Err(error) = self.cells(segment, field, &vectors, &cells).await
+            {
+                self.failed(segment, SectionKind::CellsMeta, field, error)?;
+            }
         }
         match segment.docs().cloned() {
             Some(docs) => {

@@ -13,6 +13,7 @@ use std::{ops::Range, sync::Arc};
 use bytes::Bytes;
 use futures_util::future::try_join_all;
 
+use super::vectors::MergeRows;
 use crate::{
     bitset::{BitSet, DocMap, DocOrder},
     codec::PostingsCodec,
@@ -27,7 +28,10 @@ use crate::{
     platform::Cancel,
     postings::{FieldMerger, MergeStep, TextStream, merge_norms},
     schema::{FieldKind, Schema},
-    segment::{OpenSegment, SectionKind, SectionRange, SegmentFileWriter, Spill, Toc, VerifiedFile},
+    segment::{
+        MIN_CELL_VECTORS, OpenSegment, RowSource, SectionKind, SectionRange, SegmentFileWriter, Spill, Spills, Toc,
+        VectorField, VerifiedFile, merge_bytes, write_vectors,
+    },
     storage::{File, Storage},
     terms::FieldOptions,
     vectors::VectorsMerger,
@@ -71,7 +75,17 @@ impl MergeLimits {
         // One byte per document of norms, a bit of it for the map; pinned sections of the output come to those
         // of the sources.
         let norms = if has_text { docs } else { 0 };
-        FIXED_BYTES + norms + docs / 8 + pinned + sources.len() as u64 * WINDOWS_PER_SOURCE * MIN_WINDOW_BYTES
+        let windows = sources.len() as u64 * WINDOWS_PER_SOURCE * MIN_WINDOW_BYTES;
+        FIXED_BYTES + norms + docs / 8 + pinned + windows + Self::vector_bytes(schema, docs)
+    }
+
+    /// What of it is for arranging vectors, one field at a time.
+    fn vector_bytes(schema: &Schema, docs: u64) -> u64 {
+        let dims = schema.fields().filter_map(|(_, field)| match &field.kind {
+            FieldKind::Vector(options) => Some(options.dims),
+            _ => None,
+        });
+        dims.map(|dims| merge_bytes(dims, docs)).max().unwrap_or(0)
     }
 
     fn window_bytes(&self, needed: u64, num_sources: usize) -> u64 {
@@ -125,6 +139,7 @@ pub(super) async fn merge_in_order<S: Storage, F: File>(
     let sizes: Vec<_> = sources.iter().map(|s| (s.segment.max_doc(), s.segment.reader().pinned_bytes())).collect();
     let held = order.as_ref().map_or(0, |order| u64::from(order.num_docs()) * ORDER_BYTES_PER_DOC);
     let needed = MergeLimits::needed_bytes(schema, &sizes) + held;
+    let for_vectors = MergeLimits::vector_bytes(schema, sizes.iter().map(|(docs, _)| u64::from(*docs)).sum());
     if needed > limits.memory_bytes {
         let (have, count) = (limits.memory_bytes, sources.len());
         let what = format!("merging {count} segments needs {needed} bytes of memory, the budget is {have}");
@@ -148,7 +163,8 @@ pub(super) async fn merge_in_order<S: Storage, F: File>(
         // What is held in another order than it is read: the rest of the budget.
         spare_bytes: (limits.memory_bytes - needed).max(MIN_WINDOW_BYTES),
         pace: Pace::new(progress, cancel, Phase::MergeText, total),
-        fixed_bytes: needed - FIXED_BYTES,
+        fixed_bytes: needed - FIXED_BYTES - for_vectors,
+        vector_bytes: limits.memory_bytes - needed + for_vectors,
         peak_memory_bytes: 0,
     };
     let mut spill_names = Vec::new();
@@ -170,13 +186,15 @@ pub(super) struct Merge<'a, S: Storage, F: File> {
     target: &'a S,
     id: SegmentId,
     pub(super) sources: Vec<MergeSource<F>>,
-    docs: Arc<DocMap>,
+    pub(super) docs: Arc<DocMap>,
     pub(super) window_bytes: u64,
     codec: PostingsCodec,
     pub(super) spare_bytes: u64,
-    pace: Pace<'a>,
+    pub(super) pace: Pace<'a>,
     /// Accounted for from the start: norms, maps, metadata.
     fixed_bytes: u64,
+    /// For arranging the vectors of a field.
+    vector_bytes: u64,
     peak_memory_bytes: u64,
 }
 
@@ -205,7 +223,7 @@ impl<S: Storage, F: File> Merge<'_, S, F> {
         self.pace.phase = Phase::MergeVectors;
         for (field, spec) in schema.fields() {
             if let FieldKind::Vector(options) = &spec.kind {
-                self.vectors(&mut out, field, options.clone()).await?;
+                self.vectors(&mut out, field, options.clone(), spill_names).await?;
             }
         }
         let toc = out.finish(self.docs.num_docs()).await?;
@@ -393,6 +411,7 @@ impl<S: Storage, F: File> Merge<'_, S, F> {
         out: &mut SegmentFileWriter<S::Writer>,
         field: FieldOrd,
         options: crate::schema::VectorOptions,
+        spill_names: &mut Vec<String>,
     ) -> Result<()> {
         let name = |error| Error::corrupt(format!("vectors of field {}", field.0), error);
         let sources: Vec<_> = self.sources.iter().map(|source| source.segment.vectors(field).cloned()).collect();
@@ -400,6 +419,14 @@ impl<S: Storage, F: File> Merge<'_, S, F> {
             let what =
                 format!("field {}: vectors of {} dimensions, the schema says {}", field.0, other.dims(), options.dims);
             return Err(Error::new(ErrorKind::Corrupt, what));
+        }
+        let is_ordered = sources.iter().flatten().all(|source| !source.is_in_cells());
+        let (target, id, max_doc, memory_bytes) = (self.target, self.id, self.docs.num_docs(), self.vector_bytes);
+        let mut rows = MergeRows::new(self, field, sources.clone());
+        if rows.count() >= MIN_CELL_VECTORS || !is_ordered {
+            let spec = VectorField { field, options: &options, max_doc, memory_bytes };
+            let mut spills = Spills { storage: target, id, names: spill_names };
+            return write_vectors(out, &mut spills, spec, &mut rows).await;
         }
         if let (Some(order), [Some(source)]) = (self.docs.order().cloned(), &sources[..]) {
             return self.vectors_in_order(out, field, Arc::clone(source), order).await;

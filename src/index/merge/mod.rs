@@ -9,6 +9,7 @@ mod in_order;
 mod pace;
 pub mod policy;
 pub mod reorder;
+mod vectors;
 
 pub use driver::{MergeLimits, MergeSource, Merged, merge_segments};
 pub use policy::{Candidate, TieredPolicy};

@@ -139,9 +139,9 @@ impl<S: Storage> IndexWriter<S> {
         let Built { toc, live } = match builder.write(own, id).await {
             Ok(built) => built,
             Err(error) => {
-                // Each field may have left a stream that it set aside.
+                // Each field may have left up to three streams that it set aside.
                 let fields = self.schema.as_ref().map_or(0, |schema| schema.fields().count());
-                self.fresh.extend((0..fields as u32).map(|number| spill_file_name(id, number)));
+                self.fresh.extend((0..3 * fields as u32).map(|number| spill_file_name(id, number)));
                 return Err(error.at(format!("segment {id} could not be written")));
             }
         };

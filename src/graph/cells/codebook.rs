@@ -1,0 +1,112 @@
+//! Centers found on a sample: they assign all vectors, which are never in memory together.
+
+use std::ops::Range;
+
+use super::{
+    lloyd::Centers,
+    order::chain,
+    train::{Lists, Rows, compare_cells, nearest_groups},
+    writer::square,
+};
+use crate::{
+    distance::fixed::{FIXED_NORM, FixedRows},
+    schema::Metric,
+};
+
+/// How vectors become fixed-point numbers for the arithmetic of training and assigning.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FixedScale {
+    metric: Metric,
+    /// Norm that is mapped to the largest one of fixed point; not used for cosine.
+    longest: f64,
+}
+
+impl FixedScale {
+    /// A scale for vectors like `sample`. For dot products and L2, vectors longer than all of them are shortened: they
+    /// are assigned by their direction.
+    pub fn new<'a>(metric: Metric, sample: impl IntoIterator<Item = &'a [f32]>) -> Self {
+        let longest = match metric {
+            Metric::Cosine => 1.0,
+            _ => sample.into_iter().map(|vector| square(vector).sqrt()).fold(0.0, f64::max),
+        };
+        Self { metric, longest }
+    }
+
+    /// Makes the scale serve `vector` too.
+    pub fn widen(&mut self, vector: &[f32]) {
+        if self.metric != Metric::Cosine {
+            self.longest = self.longest.max(square(vector).sqrt());
+        }
+    }
+
+    /// Appends `vector` to `rows`.
+    pub fn push(&self, vector: &[f32], rows: &mut FixedRows) {
+        let norm = square(vector).sqrt();
+        let unit = if self.metric == Metric::Cosine { norm } else { norm.max(self.longest) };
+        rows.push(vector, if unit > 0.0 { FIXED_NORM / unit } else { 0.0 });
+    }
+}
+
+/// Centers in file order: group after group, cell after cell.
+#[derive(Debug)]
+pub struct Codebook {
+    groups: Centers,
+    /// First cell of each group, and the number of cells at the end.
+    starts: Vec<u32>,
+    cells: Centers,
+    num_near: usize,
+    keys: Vec<i32>,
+}
+
+impl Codebook {
+    /// Brings the centers of a training into file order.
+    pub(super) fn new(groups: &Centers, group_starts: &[u32], cells: &Centers, num_near: usize) -> Self {
+        let dims = groups.rows.dims();
+        let mut ordered_groups = FixedRows::with_capacity(dims, groups.len());
+        let mut ordered_cells = FixedRows::with_capacity(dims, cells.len());
+        let mut starts = vec![0];
+        for group in chain(groups, 0..groups.len()) {
+            let group = group as usize;
+            ordered_groups.push_row(&groups.rows, group);
+            let range = group_starts[group] as usize..group_starts[group + 1] as usize;
+            for cell in chain(cells, range.clone()) {
+                ordered_cells.push_row(&cells.rows, range.start + cell as usize);
+            }
+            starts.push(ordered_cells.len() as u32);
+        }
+        let (groups, cells) = (Centers::new(ordered_groups), Centers::new(ordered_cells));
+        Self { groups, starts, cells, num_near, keys: Vec::new() }
+    }
+
+    /// Bytes of memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.groups.rows.memory_bytes() + self.cells.rows.memory_bytes() + self.cells.len() * 4
+    }
+
+    /// Bytes a training for `num_cells` cells out of `sample_len` vectors takes, the sample included, about.
+    pub fn training_bytes(num_cells: usize, sample_len: usize, dims: usize) -> usize {
+        num_cells * dims * 14 + sample_len * (dims * 2 + 80)
+    }
+
+    /// Group of a cell.
+    pub fn group_of(&self, cell: u32) -> u32 {
+        self.starts.partition_point(|&start| start <= cell) as u32 - 1
+    }
+
+    /// Appends the cell of each of `rows[range]`; a few milliseconds for a thousand of them.
+    pub fn assign(&mut self, rows: &FixedRows, range: Range<usize>, out: &mut Vec<u32>) {
+        let mut near = Vec::with_capacity(range.len() * self.num_near);
+        nearest_groups(&self.groups, rows.slice(range.clone()), self.num_near, &mut self.keys, &mut near);
+        let numbers = (0..range.len() as u32).flat_map(|row| std::iter::repeat_n(row, self.num_near));
+        let lists = Lists::new(self.groups.len(), near.iter().copied().zip(numbers));
+        let first = out.len();
+        out.resize(first + range.len(), 0);
+        let mut best_keys = vec![i32::MAX; range.len()];
+        let rows = Rows { rows, first: range.start };
+        for group in 0..self.groups.len() {
+            let range = self.starts[group] as usize..self.starts[group + 1] as usize;
+            let members = lists.list(group);
+            compare_cells(&self.cells, range, rows, members, &mut self.keys, &mut best_keys, &mut out[first..]);
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The cells of a field while they are made: centers first, then codes, then what searches of them find.
+
+use std::collections::HashMap;
+
+use super::{
+    Entry, RowSource, VectorField,
+    plan::{Plan, bits},
+};
+use crate::{
+    distance::fixed::FixedRows,
+    error::Result,
+    graph::cells::{
+        Calibration, CellStream, CellTrainer, CellsWriter, CodeShape, Codebook, FixedScale, Probe, ProbeOptions,
+        Recorder, Truth, mixed_queries, query_numbers,
+    },
+    ids::FieldOrd,
+    schema::Metric,
+    segment::{
+        kind::SectionKind,
+        spill::{Spill, Spills},
+        writer::SegmentFileWriter,
+    },
+    storage::Storage,
+};
+
+/// Centers up to this length are pinned with the metadata, which saves a query a wave: up to about 150,000 vectors of
+/// 384 dimensions.
+const INLINE_CENTERS_BYTES: usize = 1 << 20;
+/// Vectors of a cell at most, so that equal vectors cannot make one cell of all.
+const MAX_CELL_LEN: u32 = 256;
+/// Vectors assigned between two looks at the clock.
+const STEP_ROWS: usize = 1024;
+
+/// Centers, and queries for the calibration.
+#[derive(Debug)]
+pub(super) struct CellParts {
+    shape: CodeShape,
+    scale: FixedScale,
+    codebook: Codebook,
+    truth: Truth,
+    /// The batch that was assigned last.
+    fixed: FixedRows,
+}
+
+/// Components of the rows of a batch; checksums left out.
+fn components(rows: &[u8], dims: usize) -> impl Iterator<Item = impl Iterator<Item = f32>> {
+    rows.chunks_exact(dims * 4 + 4)
+        .map(move |row| row[..dims * 4].as_chunks::<4>().0.iter().map(|&v| f32::from_le_bytes(v)))
+}
+
+impl CellParts {
+    /// Trains centers on a sample; `None` if there are too few vectors.
+    pub(super) async fn train<R: RowSource>(
+        plan: &Plan,
+        field: VectorField<'_>,
+        source: &mut R,
+    ) -> Result<Option<Self>> {
+        if plan.num_cells == 0 {
+            return Ok(None);
+        }
+        let (dims, metric) = (field.options.dims as usize, field.options.metric);
+        let (mut rows, mut docs, mut vector) = (Vec::new(), Vec::new(), Vec::new());
+        let mut scale = FixedScale::new(metric, []);
+        let sample_len = source.count().div_ceil(plan.part.into()) as usize;
+        // The longest vector decides the scale, except where all are brought to one length.
+        let mut more = metric != Metric::Cosine;
+        source.restart(plan.part);
+        while more {
+            more = source.next(&mut rows, &mut docs).await?;
+            for row in components(&rows, dims) {
+                vector.clear();
+                vector.extend(row);
+                scale.widen(&vector);
+            }
+            rows.clear();
+            docs.clear();
+            source.turn().await?;
+        }
+        let mut sample = FixedRows::with_capacity(dims, sample_len);
+        let mut queries = query_numbers(sample_len).peekable();
+        let mut query_vectors = Vec::new();
+        source.restart(plan.part);
+        loop {
+            let more = source.next(&mut rows, &mut docs).await?;
+            for row in components(&rows, dims) {
+                vector.clear();
+                vector.extend(row);
+                if queries.next_if_eq(&sample.len()).is_some() {
+                    query_vectors.push(vector.clone());
+                }
+                scale.push(&vector, &mut sample);
+            }
+            rows.clear();
+            docs.clear();
+            source.turn().await?;
+            if !more {
+                break;
+            }
+        }
+        let mut trainer = CellTrainer::for_codebook(&sample, plan.cells);
+        let training = Codebook::training_bytes(plan.num_cells as usize, sample.len(), dims);
+        source.account(training + rows.capacity());
+        while trainer.step() {
+            source.turn().await?;
+        }
+        let codebook = trainer.into_codebook();
+        let shape = CodeShape { dims: field.options.dims, metric, bits: bits(field.options.dims) };
+        let query_vectors = mixed_queries(&query_vectors);
+        let mut query_rows = FixedRows::with_capacity(dims, query_vectors.len());
+        query_vectors.iter().for_each(|vector| scale.push(vector, &mut query_rows));
+        let truth = Truth::new(metric, query_vectors, query_rows);
+        Ok(Some(Self { shape, scale, codebook, truth, fixed: FixedRows::new(dims) }))
+    }
+
+    /// Bytes of memory.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.codebook.memory_bytes() + self.fixed.memory_bytes()
+    }
+
+    /// Appends the cell of each row.
+    pub(super) async fn assign<R: RowSource>(
+        &mut self,
+        rows: &[u8],
+        cells: &mut Vec<u32>,
+        source: &mut R,
+    ) -> Result<()> {
+        let dims = self.shape.dims as usize;
+        let mut vector = Vec::with_capacity(dims);
+        self.fixed.clear();
+        for row in components(rows, dims) {
+            vector.clear();
+            vector.extend(row);
+            self.scale.push(&vector, &mut self.fixed);
+        }
+        let len = self.fixed.len();
+        for start in (0..len).step_by(STEP_ROWS) {
+            self.codebook.assign(&self.fixed, start..len.min(start + STEP_ROWS), cells);
+            source.turn().await?;
+        }
+        Ok(())
+    }
+
+    /// Offers the batch that was just assigned to the calibration queries; `numbers` say where its rows are.
+    pub(super) fn offer(&mut self, numbers: &[u32]) {
+        self.truth.offer(&self.fixed, numbers);
+    }
+
+    pub(super) fn into_writer<S: Storage>(self, plan: &Plan, spills: &mut Spills<'_, S>) -> CodeParts<S> {
+        CodeParts {
+            writer: CellsWriter::new(self.shape),
+            codebook: self.codebook,
+            truth: self.truth,
+            codes: spills.spill(plan.code_memory),
+            centers: spills.spill(INLINE_CENTERS_BYTES),
+            values: Vec::new(),
+            buffers: (Vec::new(), Vec::new()),
+        }
+    }
+}
+
+/// Codes and centers being written.
+pub(super) struct CodeParts<S: Storage> {
+    writer: CellsWriter,
+    codebook: Codebook,
+    truth: Truth,
+    codes: Spill<S>,
+    centers: Spill<S>,
+    values: Vec<f32>,
+    /// Codes and centers of one group.
+    buffers: (Vec<u8>, Vec<u8>),
+}
+
+impl<S: Storage> CodeParts<S> {
+    /// How many of `entries`, `limit` at most, belong to one group.
+    pub(super) fn group_len(&self, entries: &[Entry], limit: usize) -> usize {
+        let Some(first) = entries.first() else { return 0 };
+        let group = self.codebook.group_of(first.cell);
+        entries.iter().take(limit).take_while(|entry| self.codebook.group_of(entry.cell) == group).count()
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        let buffers = self.values.capacity() * 4 + self.buffers.0.capacity() + self.buffers.1.capacity();
+        let spills = self.codes.memory_bytes() + self.centers.memory_bytes();
+        self.writer.memory_bytes() + self.codebook.memory_bytes() + spills + buffers
+    }
+
+    /// Takes a group with its rows.
+    pub(super) async fn add_group(&mut self, group: &[Entry], rows: &[u8]) -> Result<()> {
+        let dims = self.writer.meta().shape().dims as usize;
+        self.values.clear();
+        components(rows, dims).for_each(|row| self.values.extend(row));
+        let docs: Vec<u32> = group.iter().map(|entry| entry.doc).collect();
+        let mut starts: Vec<u32> = vec![0];
+        for ix in 1..group.len() as u32 {
+            let start = starts[starts.len() - 1];
+            if group[ix as usize].cell != group[start as usize].cell || ix - start == MAX_CELL_LEN {
+                starts.push(ix);
+            }
+        }
+        starts.push(group.len() as u32);
+        let (codes, centers) = &mut self.buffers;
+        self.writer.add_group(&docs, &self.values, &starts, codes, centers);
+        self.codes.append(codes).await?;
+        self.centers.append(centers).await
+    }
+
+    /// Measures recalls and writes what was set aside.
+    pub(super) async fn finish<R: RowSource>(
+        mut self,
+        out: &mut SegmentFileWriter<S::Writer>,
+        field: FieldOrd,
+        entries: &[Entry],
+        source: &mut R,
+    ) -> Result<()> {
+        self.codes.seal().await?;
+        self.centers.seal().await?;
+        let (queries, neighbours) = self.truth.finish();
+        let streams = Streams { writer: &self.writer, codes: &self.codes, centers: &self.centers };
+        let calibration = streams.measure(&queries, &neighbours, entries, source).await?;
+        let inline = self.centers.take_memory();
+        if inline.is_none() {
+            out.begin(SectionKind::CellCenters, field);
+            self.centers.drain_into(out).await?;
+            out.end();
+        }
+        out.begin(SectionKind::CellCodes, field);
+        self.codes.drain_into(out).await?;
+        out.end();
+        let mut meta = Vec::new();
+        self.writer.finish(calibration, inline.unwrap_or_default(), &mut meta);
+        out.pin(SectionKind::CellsMeta, field, meta);
+        Ok(())
+    }
+}
+
+/// Finished streams that are not in their place yet.
+struct Streams<'a, S: Storage> {
+    writer: &'a CellsWriter,
+    codes: &'a Spill<S>,
+    centers: &'a Spill<S>,
+}
+
+impl<S: Storage> Streams<'_, S> {
+    async fn measure<R: RowSource>(
+        &self,
+        queries: &[Vec<f32>],
+        neighbours: &[Vec<u32>],
+        entries: &[Entry],
+        source: &mut R,
+    ) -> Result<Calibration> {
+        let mut ords: HashMap<u32, u32> = neighbours.iter().flatten().map(|&at| (at, 0)).collect();
+        for (entry, ord) in entries.iter().zip(0..) {
+            if let Some(place) = ords.get_mut(&entry.at) {
+                *place = ord;
+            }
+        }
+        let meta = self.writer.meta();
+        let mut recorder = Recorder::new(meta);
+        let mut candidates = Vec::new();
+        for (query, neighbours) in queries.iter().zip(neighbours) {
+            let neighbours: Vec<u32> = neighbours.iter().map(|at| ords[at]).collect();
+            for stage in 0..recorder.probes().len() {
+                let probes = recorder.probes()[stage];
+                let mut probe = Probe::reproducible(meta, query, ProbeOptions { probes, ..ProbeOptions::default() });
+                candidates.clear();
+                while !probe.is_done() {
+                    let (stream, wanted) = probe.wanted();
+                    let spill = if stream == CellStream::Centers { self.centers } else { self.codes };
+                    let blocks = spill.read(wanted).await?;
+                    probe.feed(&blocks, true, |candidate| candidates.push(candidate))?;
+                }
+                recorder.record(stage, &mut candidates, &neighbours);
+            }
+            source.turn().await?;
+        }
+        Ok(recorder.finish())
+    }
+}
