@@ -226,11 +226,11 @@ async function open(pool: HostPool, options: OpenOptions): Promise<SearchIndex> 
   const { storage, base, signal } = options;
   isStorage(storage, "open");
   throwIfAborted(signal);
+  const analyzers = analyzerSource(options.analyzers, pool.runtime.inWorkers);
   const { host, owned } = await pool.hostOf(storage);
   try {
     await pool.bring(base, host);
     const settings = openSettings(pool, options);
-    const analyzers = analyzerSource(options.analyzers, pool.runtime.inWorkers);
     const handle = await host.call("open", [host.spec(storage), base && host.spec(base), settings, analyzers], { signal });
     // Writes get an engine of their own, so that searches stay quick; memory cannot be seen from a second one.
     const apart = pool.runtime.inWorkers && owned && base?.kind !== "memory" && settings.mode !== "readOnly";

@@ -303,6 +303,7 @@ impl Step {
             }
             Self::Lowercase | Self::TurkishLowercase
                 if buffers.front.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) => {}
+            Self::Lowercase | Self::Fold if buffers.front.is_ascii() => buffers.front.make_ascii_lowercase(),
             Self::Lowercase => {
                 let Buffers { front, back } = buffers;
                 back.clear();

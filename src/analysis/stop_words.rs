@@ -4,12 +4,16 @@ use std::borrow::Cow;
 
 /// Words, sorted, for binary search.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct WordSet(Vec<Cow<'static, str>>);
+pub(super) struct WordSet {
+    words: Vec<Cow<'static, str>>,
+    /// Bytes of the longest: most words that are looked up are longer than any stop word.
+    longest: usize,
+}
 
 impl WordSet {
     /// The words of `list`, which is sorted and parted by single spaces.
     pub fn of_list(list: &'static str) -> Self {
-        Self(list.split(' ').map(Cow::Borrowed).collect())
+        Self::of_sorted(list.split(' ').map(Cow::Borrowed).collect())
     }
 
     /// Any words.
@@ -17,12 +21,17 @@ impl WordSet {
         let mut words: Vec<_> = words.into_iter().map(Cow::Owned).collect();
         words.sort_unstable();
         words.dedup();
-        Self(words)
+        Self::of_sorted(words)
+    }
+
+    fn of_sorted(words: Vec<Cow<'static, str>>) -> Self {
+        let longest = words.iter().map(|word| word.len()).max().unwrap_or(0);
+        Self { words, longest }
     }
 
     /// Whether `word` is one of them.
     pub fn contains(&self, word: &str) -> bool {
-        self.0.binary_search_by(|own| own.as_ref().cmp(word)).is_ok()
+        word.len() <= self.longest && self.words.binary_search_by(|own| own.as_ref().cmp(word)).is_ok()
     }
 }
 

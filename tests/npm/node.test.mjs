@@ -175,7 +175,7 @@ export function emoji(text) {
 }
 export default { odd: (text) => ({ throws() { throw new RangeError("too odd"); }, promise: () => Promise.resolve([]),
   inside: () => [{ term: "x", start: 1, end: 2 }], empty: () => [""], mixed: () => ["a", 1], far: () => [{ term: "x", start: 0, end: 99 }],
-  none: () => undefined, number: () => [{ term: "x", start: 0.5, end: 1 }] })[text.replace("😀", "")]?.() ?? [text] };
+  none: () => 3, number: () => [{ term: "x", start: 0.5, end: 1 }] })[text.replace("😀", "")]?.() ?? [text] };
 `,
 };
 
