@@ -4,7 +4,11 @@ use super::{
     tests::{BODY, Corpus, TITLE, corpus, filters, random_query, random_term},
     *,
 };
-use crate::{ids::FieldOrd, platform::Cancel, terms::TermPattern};
+use crate::{
+    ids::FieldOrd,
+    platform::Cancel,
+    terms::{FuzzyPattern, TermPattern},
+};
 
 /// A plan that was fed, its waves and the bytes it wanted.
 fn run(corpus: &Corpus, query: &Query, options: PlanOptions, filters: &[SegmentFilter]) -> (Plan, usize, u64) {
@@ -33,7 +37,7 @@ fn query(random: &mut fastrand::Rng) -> Query {
     let frequent = |random: &mut fastrand::Rng| term(BODY, random.u32(0..6));
     let rare = |random: &mut fastrand::Rng| term(BODY, random.u32(150..400));
     let some = |random: &mut fastrand::Rng| (0..random.usize(2..5)).map(|_| frequent(random)).collect::<Vec<_>>();
-    match random.u8(0..11) {
+    match random.u8(0..12) {
         0 => frequent(random),
         1 => Query::Boolean(BooleanQuery { should: some(random), ..Default::default() }),
         2 => Query::Boolean(BooleanQuery { must: some(random), ..Default::default() }),
@@ -57,6 +61,15 @@ fn query(random: &mut fastrand::Rng) -> Query {
             must_not: vec![random_term(random)],
             ..Default::default()
         }),
+        9 => {
+            let near = |word: u32| Query::Pattern {
+                field: BODY,
+                pattern: TermPattern::Fuzzy(FuzzyPattern::new(format!("w{word}"), 1)),
+                scoring: PatternScoring::Blended,
+            };
+            let should = vec![near(random.u32(0..400)), frequent(random)];
+            Query::Boolean(BooleanQuery { should, ..Default::default() })
+        }
         _ => random_query(random, 2),
     }
 }

@@ -4,6 +4,7 @@ use crate::{
     error::Result,
     postings::{Runs, TextStream},
     query::bind::{Node, PatternLeaf, TermLeaf},
+    terms::TermPattern,
 };
 
 use super::{
@@ -75,7 +76,9 @@ impl Plan {
     /// Whether to read parts of lists, and which lists to read whole though they are long, because the others are only
     /// needed around their documents.
     fn plan_parts(&mut self) -> Option<Vec<usize>> {
-        if self.purpose.depth().is_none_or(|k| k == 0) || !self.patterns.is_empty() {
+        // Fuzzy patterns are terms by now.
+        let is_list = |leaf: &PatternLeaf| !matches!(leaf.pattern, TermPattern::Fuzzy(_));
+        if self.purpose.depth().is_none_or(|k| k == 0) || self.patterns.iter().any(is_list) {
             return None;
         }
         let bytes: u64 = (0..self.segments.len()).map(|segment| self.segment_bytes(segment)).sum();
