@@ -31,6 +31,14 @@ fuzz_target!(|input: (Vec<u8>, Vec<u8>, (u64, u64))| {
         }
         let _ = matcher.feed(block, bytes.to_vec().into());
     }
+    if let Some(points) = column.points() {
+        for block in 0..points.num_blocks() {
+            if let Ok(decoded) = points.decode(block, cut(points.block_range(block))) {
+                plan.apply_points(&decoded);
+                assert!(decoded.iter().all(|(_, doc)| doc < column.num_docs()));
+            }
+        }
+    }
     let set = matcher.to_set();
     assert!((0..column.num_docs()).all(|doc| matcher.matches(doc).is_none_or(|found| found == set.contains(doc))));
     if let Some(dictionary) = column.dictionary() {

@@ -9,6 +9,7 @@ use super::{
     block::PendingBlock,
     dictionary::DictionaryWriter,
     meta::write_meta,
+    points::{PointsWriter, has_points},
     value::{encode_integer, encode_number},
 };
 use crate::{ids::DocOrd, schema::FieldValue};
@@ -35,13 +36,17 @@ impl BlockWriter {
     }
 
     /// Ends the column of `num_docs` documents.
-    pub fn finish(mut self, num_docs: u32, out: &mut Vec<u8>) -> Vec<BlockMeta> {
+    pub fn close(&mut self, num_docs: u32, out: &mut Vec<u8>) {
         let num_blocks = num_docs.div_ceil(BLOCK_DOCS);
         while (self.blocks.len() as u32) < num_blocks {
             let first = self.blocks.len() as u32 * BLOCK_DOCS;
             self.blocks.push(self.pending.write((num_docs - first).min(BLOCK_DOCS), out));
         }
-        self.blocks
+    }
+
+    /// What the metadata must know of the blocks, once all are there.
+    pub fn blocks(&self) -> &[BlockMeta] {
+        &self.blocks
     }
 }
 
@@ -134,7 +139,17 @@ impl ColumnBuilder {
             of_doc.dedup();
             writer.push(group[0].0, &of_doc, out);
         }
-        let blocks = writer.finish(num_docs, out);
-        Ok(write_meta(self.kind, num_docs, &blocks, &dictionary))
+        writer.close(num_docs, out);
+        let blocks = writer.blocks();
+        let mut points = None;
+        if has_points(self.kind, blocks) {
+            // Where they are: nothing is held twice.
+            self.values.sort_unstable_by_key(|&(doc, value)| (value, doc));
+            self.values.dedup();
+            let mut writer = PointsWriter::new(num_docs);
+            self.values.iter().for_each(|&(doc, value)| writer.push((value, doc), out));
+            points = Some(writer.finish(out));
+        }
+        Ok(write_meta(self.kind, num_docs, blocks, &dictionary, points.as_deref()))
     }
 }

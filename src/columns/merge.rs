@@ -4,9 +4,10 @@
 //! scan        keyword sources with deleted documents: which ordinals are still in use
 //! dictionary  keyword sources: k-way merge of their terms, in use ones only; old to new ordinals are kept
 //! values      source after source: decode, drop deleted documents, map ordinals, encode
+//! points      where the column has some and they do not fit: the values again, once per part of their order
 //! ```
 //!
-//! Memory: 4 bytes per distinct keyword of each source, and a window of blocks.
+//! Memory: 4 bytes per distinct keyword of each source, a window of blocks, and a number of points.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +16,11 @@ use std::{collections::VecDeque, ops::Range, sync::Arc};
 use bytes::Bytes;
 
 use super::{
-    ColumnError, ColumnKind, ColumnMeta, builder::BlockWriter, dictionary::DictionaryWriter, meta::write_meta,
+    ColumnError, ColumnKind, ColumnMeta,
+    builder::BlockWriter,
+    dictionary::DictionaryWriter,
+    meta::write_meta,
+    points::{PointsGatherer, PointsWriter, has_points},
 };
 use crate::{
     bitset::{BitSet, DocMap},
@@ -34,6 +39,7 @@ enum Phase {
     Scan,
     Dictionary,
     Values,
+    Points,
     Done,
 }
 
@@ -51,7 +57,13 @@ pub struct ColumnMerger {
     /// Written index of the dictionary, once it is finished.
     dictionary_index: Vec<u8>,
     values: BlockWriter,
+    gatherer: Option<PointsGatherer>,
+    points: Option<PointsWriter>,
+    points_index: Option<Vec<u8>>,
 }
+
+/// Points held at a time, 16 bytes each, unless the caller says otherwise.
+const POINTS: usize = 1 << 17;
 
 #[derive(Debug)]
 struct Source {
@@ -109,9 +121,25 @@ impl ColumnMerger {
             dictionary: DictionaryWriter::new(),
             dictionary_index: Vec::new(),
             values: BlockWriter::default(),
+            gatherer: None,
+            points: None,
+            points_index: None,
         };
         merger.advance_window();
-        Ok(merger)
+        Ok(merger.with_points(POINTS))
+    }
+
+    /// Holds about `count` points at a time, at least some thousand.
+    ///
+    /// # Panics
+    /// If something was fed already.
+    #[must_use]
+    pub fn with_points(mut self, count: usize) -> Self {
+        assert!(self.values.blocks().is_empty(), "before the first value");
+        let total = self.sources.iter().filter_map(|source| source.meta.as_ref()).map(|meta| meta.num_values()).sum();
+        self.gatherer = matches!(self.kind, ColumnKind::Number | ColumnKind::Integer | ColumnKind::Date)
+            .then(|| PointsGatherer::new(total, count));
+        self
     }
 
     /// Moves the window to the next value blocks of the phase, or ends the phase.
@@ -145,6 +173,34 @@ impl ColumnMerger {
         self.phase = if self.phase == Phase::Scan { Phase::Dictionary } else { Phase::Done };
     }
 
+    /// After the last value, and after each pass over the values for points: the next pass, if there is one.
+    fn go_on_with_points(&mut self, out: &mut Vec<u8>) {
+        let num_docs = self.doc_map.num_docs();
+        let Some(gatherer) = &mut self.gatherer else { return };
+        if self.points.is_none() {
+            self.values.close(num_docs, out);
+            if !has_points(self.kind, self.values.blocks()) {
+                self.gatherer = None;
+                return;
+            }
+            gatherer.plan();
+            self.points = Some(PointsWriter::new(num_docs));
+            if !gatherer.is_small() {
+                self.phase = Phase::Points;
+                self.advance_window();
+                return;
+            }
+        }
+        let Some(writer) = &mut self.points else { return };
+        if gatherer.end_pass(writer, out) {
+            self.phase = Phase::Points;
+            self.advance_window();
+        } else {
+            self.points_index = self.points.take().map(|writer| writer.finish(out));
+            self.gatherer = None;
+        }
+    }
+
     /// Dictionary blocks that `source` should read now: none while it has terms, or all were read.
     fn wanted_terms(source: &Source) -> Option<Range<u32>> {
         let dictionary = source.meta.as_ref()?.dictionary()?;
@@ -163,7 +219,7 @@ impl ColumnMerger {
     /// [`Self::feed`] with no buffers, or is done: see [`Self::is_done`].
     pub fn wanted(&self) -> Vec<(usize, Range<u64>)> {
         match self.phase {
-            Phase::Scan | Phase::Values => {
+            Phase::Scan | Phase::Values | Phase::Points => {
                 let meta = self.sources.get(self.source).and_then(|source| source.meta.as_ref());
                 let range = |meta: &Arc<ColumnMeta>| {
                     meta.block_range(self.window.start).start..meta.block_range(self.window.end - 1).end
@@ -203,11 +259,14 @@ impl ColumnMerger {
             return Err(ColumnError::WrongFeed { expected: wanted.len(), found: buffers.len() });
         }
         match self.phase {
-            Phase::Scan | Phase::Values => {
+            Phase::Scan | Phase::Values | Phase::Points => {
                 if let [bytes] = buffers {
                     self.feed_values(bytes, out)?;
                 }
                 self.advance_window();
+                if self.phase == Phase::Done {
+                    self.go_on_with_points(out);
+                }
             }
             Phase::Dictionary => self.feed_terms(&wanted, buffers, out)?,
             Phase::Done => {}
@@ -238,8 +297,13 @@ impl ColumnMerger {
                     );
                     is_broken |= mapped.len() != values.len() || mapped.contains(&u64::from(UNUSED));
                     self.values.push(new_doc.0, &mapped, out);
+                } else if let (Phase::Points, Some(gatherer)) = (self.phase, &mut self.gatherer) {
+                    values.iter().for_each(|&value| gatherer.offer((value, new_doc.0)));
                 } else {
                     self.values.push(new_doc.0, values, out);
+                    if let Some(gatherer) = &mut self.gatherer {
+                        values.iter().for_each(|&value| gatherer.note((value, new_doc.0)));
+                    }
                 }
             });
             if is_broken {
@@ -297,19 +361,23 @@ impl ColumnMerger {
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         let sources: usize = self.sources.iter().map(|source| source.remap.capacity() * 4).sum();
-        sources + self.dictionary.memory_bytes() + self.values.memory_bytes()
+        let points = self.gatherer.as_ref().map_or(0, PointsGatherer::memory_bytes)
+            + self.points.as_ref().map_or(0, PointsWriter::memory_bytes);
+        sources + points + self.dictionary.memory_bytes() + self.values.memory_bytes()
     }
 
     /// Ends the column and returns the new `column_meta`.
     ///
     /// # Errors
     /// If reads are still wanted.
-    pub fn finish(self, out: &mut Vec<u8>) -> Result<Vec<u8>, ColumnError> {
+    pub fn finish(mut self, out: &mut Vec<u8>) -> Result<Vec<u8>, ColumnError> {
         if !self.is_done() {
             return Err(ColumnError::WrongFeed { expected: self.wanted().len(), found: 0 });
         }
         let num_docs = self.doc_map.num_docs();
-        let blocks = self.values.finish(num_docs, out);
-        Ok(write_meta(self.kind, num_docs, &blocks, &self.dictionary_index))
+        // A column of keywords, or one without any value, was not closed.
+        self.values.close(num_docs, out);
+        let points = self.points_index.as_deref();
+        Ok(write_meta(self.kind, num_docs, self.values.blocks(), &self.dictionary_index, points))
     }
 }

@@ -1,12 +1,14 @@
 //! What is kept of a column while its segment is open: where blocks are and what they can contain.
 //!
 //! ```text
-//! version u8 (1), kind u8, num_docs varint, per block of 4096 documents:
+//! version u8 (1; 2 with points), kind u8, num_docs varint, per block of 4096 documents:
 //!     stored bytes varint, documents with values varint, values varint, least u64, greatest u64
 //! keyword columns: the dictionary's index (see dictionary)
+//! version 2: the index of points (see points)
 //! ```
 //!
-//! In the `column` stream the dictionary's blocks come first, unless they are in the index, then the value blocks.
+//! In the `column` stream the dictionary's blocks come first, unless they are in the index, then the value blocks, then
+//! those of points.
 
 #![forbid(unsafe_code)]
 
@@ -14,11 +16,15 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::{BLOCK_DOCS, ColumnError, ColumnKind, DecodedBlock, DictionaryIndex, PackedBlock, wire::Reader};
+use super::{
+    BLOCK_DOCS, ColumnError, ColumnKind, DecodedBlock, DictionaryIndex, PackedBlock, PointsIndex, wire::Reader,
+};
 use crate::codec::Write;
 
-/// First byte of the metadata.
+/// First byte of the metadata of a column without points.
 const VERSION: u8 = 1;
+/// First byte of the metadata of a column with points.
+const POINTS_VERSION: u8 = 2;
 /// A block entry is at least this long, which bounds allocations.
 const MIN_ENTRY_BYTES: usize = 19;
 
@@ -46,11 +52,18 @@ pub struct ColumnMeta {
     /// Start of each block in the stream, then the end of the last.
     offsets: Vec<u64>,
     dictionary: Option<DictionaryIndex>,
+    points: Option<PointsIndex>,
 }
 
-/// Writes metadata. `dictionary` is the written index of a keyword column.
-pub(super) fn write_meta(kind: ColumnKind, num_docs: u32, blocks: &[BlockMeta], dictionary: &[u8]) -> Vec<u8> {
-    let mut out = vec![VERSION, kind.number()];
+/// Writes metadata. `dictionary` is the written index of a keyword column, `points` that of points.
+pub(super) fn write_meta(
+    kind: ColumnKind,
+    num_docs: u32,
+    blocks: &[BlockMeta],
+    dictionary: &[u8],
+    points: Option<&[u8]>,
+) -> Vec<u8> {
+    let mut out = vec![if points.is_some() { POINTS_VERSION } else { VERSION }, kind.number()];
     out.put_vlong(u64::from(num_docs));
     for block in blocks {
         out.put_vlong(block.len);
@@ -60,6 +73,7 @@ pub(super) fn write_meta(kind: ColumnKind, num_docs: u32, blocks: &[BlockMeta], 
         out.extend_from_slice(&block.max.to_le_bytes());
     }
     out.extend_from_slice(dictionary);
+    out.extend_from_slice(points.unwrap_or_default());
     out
 }
 
@@ -70,11 +84,12 @@ impl ColumnMeta {
     /// If it is cut short, has numbers that cannot be, or a newer version.
     pub fn parse(bytes: &[u8]) -> Result<Self, ColumnError> {
         let mut reader = Reader::new(bytes);
-        match reader.u8() {
-            Some(VERSION) => {}
+        let with_points = match reader.u8() {
+            Some(VERSION) => false,
+            Some(POINTS_VERSION) => true,
             Some(found) => return Err(ColumnError::Version { found }),
             None => return Err(reader.bad("no bytes")),
-        }
+        };
         let kind = reader.u8().and_then(ColumnKind::from_number).ok_or_else(|| reader.bad("unknown kind"))?;
         let num_docs = reader.varint_u32().ok_or_else(|| reader.bad("no document count"))?;
         let num_blocks = num_docs.div_ceil(BLOCK_DOCS) as usize;
@@ -101,6 +116,19 @@ impl ColumnMeta {
             ColumnKind::Keyword => Some(DictionaryIndex::parse(&mut reader)?),
             _ => None,
         };
+        let mut offset = dictionary.as_ref().map_or(0, DictionaryIndex::data_len);
+        let mut offsets = Vec::with_capacity(num_blocks + 1);
+        for block in &blocks {
+            offsets.push(offset);
+            offset = offset.checked_add(block.len).ok_or_else(|| reader.bad("blocks too long"))?;
+        }
+        offsets.push(offset);
+        let points = if with_points {
+            let num_values = blocks.iter().map(|block| block.num_values).sum();
+            Some(PointsIndex::parse(&mut reader, num_values, num_docs, offset)?)
+        } else {
+            None
+        };
         if reader.left() > 0 {
             return Err(reader.bad("bytes left over"));
         }
@@ -113,14 +141,7 @@ impl ColumnMeta {
         if too_great {
             return Err(reader.bad("a value that the column cannot have"));
         }
-        let mut offset = dictionary.as_ref().map_or(0, DictionaryIndex::data_len);
-        let mut offsets = Vec::with_capacity(num_blocks + 1);
-        for block in &blocks {
-            offsets.push(offset);
-            offset = offset.checked_add(block.len).ok_or_else(|| reader.bad("blocks too long"))?;
-        }
-        offsets.push(offset);
-        Ok(Self { kind, num_docs, blocks, offsets, dictionary })
+        Ok(Self { kind, num_docs, blocks, offsets, dictionary, points })
     }
 
     /// What the column holds.
@@ -145,7 +166,18 @@ impl ColumnMeta {
 
     /// Bytes of the `column` stream.
     pub fn data_len(&self) -> u64 {
-        self.offsets.last().copied().unwrap_or(0)
+        let blocks = self.offsets.last().copied().unwrap_or(0);
+        self.points.as_ref().map_or(blocks, PointsIndex::end)
+    }
+
+    /// Values.
+    pub fn num_values(&self) -> u64 {
+        self.blocks.iter().map(|block| block.num_values).sum()
+    }
+
+    /// The values in their own order, where they are kept so.
+    pub fn points(&self) -> Option<&PointsIndex> {
+        self.points.as_ref()
     }
 
     /// The dictionary of a keyword column.
@@ -198,6 +230,7 @@ impl ColumnMeta {
         self.blocks.capacity() * size_of::<BlockMeta>()
             + self.offsets.capacity() * 8
             + self.dictionary.as_ref().map_or(0, DictionaryIndex::memory_bytes)
+            + self.points.as_ref().map_or(0, PointsIndex::memory_bytes)
     }
 }
 

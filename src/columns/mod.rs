@@ -6,7 +6,8 @@
 //!
 //! Every value is a `u64` whose order is the order of the values ([`value`]): a number, an instant, a bool, or
 //! the ordinal of a keyword in the segment's sorted [`dictionary`]. Any condition on one field is then a set of
-//! ranges of such numbers ([`ValueRanges`]).
+//! ranges of such numbers ([`ValueRanges`]). Where the bounds of blocks tell little, values also come in their own order
+//! with their documents ([`PointsIndex`]).
 //!
 //! Writing: [`ColumnBuilder`]. Reading: [`ColumnMeta`] plans and opens blocks ([`PackedBlock`] for single documents
 //! and conditions, [`DecodedBlock`] for all of them), [`ValueRanges`] and [`FilterPlan`] filter whole segments,
@@ -22,6 +23,7 @@ mod merge;
 mod meta;
 mod pack;
 mod packed;
+mod points;
 mod reorder;
 #[cfg(test)]
 mod tests;
@@ -32,11 +34,12 @@ pub use block::DecodedBlock;
 pub use builder::ColumnBuilder;
 pub use dictionary::{DictionaryBlock, DictionaryIndex};
 pub use facet::FacetCounter;
-pub use filter::{FilterPlan, ValueRanges};
+pub use filter::{FilterPlan, RangeCount, ValueRanges};
 pub use matcher::{BlockVerdict, ColumnMatcher};
 pub use merge::ColumnMerger;
 pub use meta::{BlockMeta, ColumnMeta};
 pub use packed::PackedBlock;
+pub use points::{PointsBlock, PointsIndex};
 pub use reorder::ColumnReorderer;
 pub use value::ColumnKind;
 
@@ -59,7 +62,7 @@ pub enum ColumnError {
         offset: usize,
     },
     /// A newer program wrote it.
-    #[error("column_meta: version {found}, this program reads 1: use a newer one")]
+    #[error("column_meta: version {found}, this program reads 1 and 2: use a newer one")]
     Version {
         /// What the bytes say.
         found: u8,
@@ -67,6 +70,14 @@ pub enum ColumnError {
     /// A block of values is cut short or has a number that cannot be.
     #[error("block {block}: {what}")]
     BadBlock {
+        /// Which block.
+        block: u32,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// A block of points is cut short or out of order.
+    #[error("block {block} of points: {what}")]
+    BadPoints {
         /// Which block.
         block: u32,
         /// What is wrong.

@@ -4,9 +4,11 @@
 //! dictionary  keyword columns: its terms are copied, ordinals stay
 //! values      all blocks are read and kept packed
 //! write       block after block of the new order: single documents are looked up in the old blocks
+//! points      sorted anew, where the new order has some
 //! ```
 //!
-//! Memory: the packed column, 4 bytes per document that has several values, and one block.
+//! Memory: the packed column, 4 bytes per document that has several values, 16 bytes per value that may become a point,
+//! and one block.
 
 #![forbid(unsafe_code)]
 
@@ -15,8 +17,11 @@ use std::{ops::Range, sync::Arc};
 use bytes::Bytes;
 
 use super::{
-    BLOCK_DOCS, ColumnError, ColumnMeta, PackedBlock, builder::BlockWriter, dictionary::DictionaryWriter,
+    BLOCK_DOCS, ColumnError, ColumnKind, ColumnMeta, PackedBlock,
+    builder::BlockWriter,
+    dictionary::DictionaryWriter,
     meta::write_meta,
+    points::{Point, PointsWriter, has_points},
 };
 use crate::bitset::DocOrder;
 
@@ -44,6 +49,8 @@ pub struct ColumnReorderer {
     blocks: Vec<PackedBlock>,
     next_place: u32,
     values: BlockWriter,
+    points: Vec<Point>,
+    points_index: Option<Vec<u8>>,
 }
 
 impl ColumnReorderer {
@@ -65,6 +72,8 @@ impl ColumnReorderer {
             blocks: Vec::new(),
             next_place: 0,
             values: BlockWriter::default(),
+            points: Vec::new(),
+            points_index: None,
         };
         reorderer.advance();
         Ok(reorderer)
@@ -75,7 +84,9 @@ impl ColumnReorderer {
         let several = |block: &super::BlockMeta| block.num_values > u64::from(block.num_docs_with);
         let counted = column.blocks().iter().filter(|block| several(block)).map(|block| u64::from(block.num_docs_with));
         let largest = column.blocks().iter().map(|block| block.num_values * 16).max().unwrap_or(0);
-        column.data_len() + counted.sum::<u64>() * 4 + largest + WINDOW_BYTES.min(column.data_len())
+        let may_have_points = matches!(column.kind(), ColumnKind::Number | ColumnKind::Integer | ColumnKind::Date);
+        let points = if may_have_points { column.num_values() * size_of::<Point>() as u64 } else { 0 };
+        points + column.data_len() + counted.sum::<u64>() * 4 + largest + WINDOW_BYTES.min(column.data_len())
     }
 
     fn num_blocks(&self) -> u32 {
@@ -204,11 +215,21 @@ impl ColumnReorderer {
             }
             if !values.is_empty() {
                 self.values.push(place, &values, out);
+                if self.column.dictionary().is_none() {
+                    self.points.extend(values.iter().map(|&value| (value, place)));
+                }
             }
         }
         self.next_place = end;
         if end == self.order.num_docs() {
             self.phase = Phase::Done;
+            self.values.close(end, out);
+            if has_points(self.column.kind(), self.values.blocks()) {
+                self.points.sort_unstable();
+                let mut writer = PointsWriter::new(end);
+                self.points.drain(..).for_each(|point| writer.push(point, out));
+                self.points_index = Some(writer.finish(out));
+            }
         }
         Ok(())
     }
@@ -216,6 +237,7 @@ impl ColumnReorderer {
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.blocks.iter().map(PackedBlock::memory_bytes).sum::<usize>()
+            + self.points.capacity() * size_of::<Point>()
             + self.values.memory_bytes()
             + self.dictionary.memory_bytes()
     }
@@ -224,12 +246,11 @@ impl ColumnReorderer {
     ///
     /// # Errors
     /// If it is not done.
-    pub fn finish(self, out: &mut Vec<u8>) -> Result<Vec<u8>, ColumnError> {
+    pub fn finish(self) -> Result<Vec<u8>, ColumnError> {
         if !self.is_done() {
             return Err(ColumnError::WrongFeed { expected: 1, found: 0 });
         }
-        let num_docs = self.order.num_docs();
-        let blocks = self.values.finish(num_docs, out);
-        Ok(write_meta(self.column.kind(), num_docs, &blocks, &self.dictionary_index))
+        let (num_docs, points) = (self.order.num_docs(), self.points_index.as_deref());
+        Ok(write_meta(self.column.kind(), num_docs, self.values.blocks(), &self.dictionary_index, points))
     }
 }

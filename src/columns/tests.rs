@@ -99,6 +99,12 @@ fn packed(meta: &ColumnMeta, data: &[u8], block: u32) -> PackedBlock {
     meta.open_block(block, bytes_of(meta, data, block)).expect("just written")
 }
 
+fn points(meta: &ColumnMeta, data: &[u8], block: u32) -> PointsBlock {
+    let points = meta.points().expect("it has points");
+    let range = points.block_range(block);
+    points.decode(block, &data[range.start as usize..range.end as usize]).expect("just written")
+}
+
 fn read(meta: &ColumnMeta, data: &[u8]) -> Plain {
     let terms = terms(meta, data);
     let text = |value: u64| match meta.kind() {
@@ -143,7 +149,7 @@ fn filters_agree_with_looking_at_every_value() {
     let mut rng = fastrand::Rng::with_seed(seed);
     for kind in KINDS {
         for _ in 0..8 {
-            let num_docs = rng.usize(1..9000);
+            let num_docs = [rng.usize(1..9000), rng.usize(15_000..30_000)][rng.usize(0..2)];
             let mut values = random_values(&mut rng, kind, num_docs);
             if rng.bool() && kind == ColumnKind::Integer {
                 // Sorted, so that blocks can be decided from their bounds.
@@ -164,7 +170,18 @@ fn filters_agree_with_looking_at_every_value() {
             for number in plan.blocks().to_vec() {
                 plan.apply(&packed(&meta, &data, number));
             }
+            for number in plan.points().to_vec() {
+                plan.apply_points(&points(&meta, &data, number));
+            }
             let found = plan.finish();
+            let mut count = RangeCount::new(&meta, ValueRanges::new(ranges.iter().copied()));
+            for number in count.blocks().to_vec() {
+                count.apply(&packed(&meta, &data, number));
+            }
+            for number in count.points().to_vec() {
+                count.apply_points(&points(&meta, &data, number));
+            }
+            assert_eq!(count.finish(), u64::from(found.count()), "seed {seed}, {kind:?}, {ranges:?}");
             let mut matcher = ColumnMatcher::new(meta.clone(), ValueRanges::new(ranges.iter().copied()));
             assert!(matcher.max_count() >= u64::from(found.count()), "seed {seed}");
             for number in matcher.wanted() {
@@ -216,6 +233,50 @@ fn sorted_values_are_filtered_without_reading_most_blocks() {
     assert_eq!(plan.blocks(), [1, 4]);
     assert!(FilterPlan::new(&meta, ValueRanges::all()).blocks().is_empty());
     assert_eq!(FilterPlan::new(&meta, ValueRanges::none()).finish().count(), 0);
+}
+
+#[test]
+fn points_are_the_values_in_order_where_bounds_tell_little() {
+    let seed = fastrand::u64(..);
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let spread = |rng: &mut fastrand::Rng, count: usize, most: usize| -> Vec<_> {
+        let value = |rng: &mut fastrand::Rng| (0..rng.usize(1..=most)).map(|_| rng.i64(-5000..5000)).collect();
+        (0..count).map(|_| (rng.u8(0..9) > 0).then(|| FieldValue::Integer(value(rng)))).collect()
+    };
+    for (count, most, has_points) in [(12_000, 1, false), (20_000, 1, true), (20_000, 3, true)] {
+        let (data, meta) = write(ColumnKind::Integer, &spread(&mut rng, count, most));
+        assert_eq!(meta.points().is_some(), has_points, "seed {seed}");
+        let Some(index) = meta.points() else { continue };
+        let mut expected: Vec<(u64, u32)> = Vec::new();
+        for number in 0..meta.blocks().len() as u32 {
+            block(&meta, &data, number)
+                .for_each(|doc, values| expected.extend(values.iter().map(|&value| (value, doc))));
+        }
+        expected.sort_unstable();
+        let found = (0..index.num_blocks()).flat_map(|number| points(&meta, &data, number).iter().collect::<Vec<_>>());
+        assert!(found.eq(expected), "seed {seed}");
+        let few = FilterPlan::new(&meta, ValueRanges::new([(encode_integer(100), encode_integer(110))]));
+        assert!(few.blocks().is_empty() && (1..=2).contains(&few.points().len()), "{:?}", few.points());
+        let many = FilterPlan::new(&meta, ValueRanges::new([(encode_integer(-4000), encode_integer(4000))]));
+        assert!(many.points().is_empty() && !many.blocks().is_empty());
+    }
+    let rising: Vec<_> = (0..20_000).map(|doc| Some(FieldValue::Integer(vec![doc / 3]))).collect();
+    assert!(write(ColumnKind::Integer, &rising).1.points().is_none());
+    let words: Vec<_> = (0..20_000).map(|_| Some(FieldValue::Keyword(vec![rng.u8(..).to_string()]))).collect();
+    assert!(write(ColumnKind::Keyword, &words).1.points().is_none());
+}
+
+#[test]
+fn points_have_their_golden_bytes() {
+    let mut writer = super::points::PointsWriter::new(300);
+    let mut out = Vec::new();
+    for point in [(100, 7), (104, 2), (104, 299), (108, 0)] {
+        writer.push(point, &mut out);
+    }
+    let index = writer.finish(&mut out);
+    // Two bits per value after a shift of 2, nine per document.
+    assert_eq!(out, [2, 2, 9, 0b1001_0100, 7, 4, 0b1010_1100, 0b0000_0100, 0]);
+    assert_eq!(index, [4, 9, 100, 8]);
 }
 
 #[test]
@@ -308,7 +369,7 @@ fn a_merge_equals_a_rebuild() {
         for _ in 0..6 {
             let sources: Vec<Vec<Option<FieldValue>>> = (0..rng.usize(0..4))
                 .map(|_| {
-                    let num_docs = [0, 10, 700, 9000][rng.usize(0..4)];
+                    let num_docs = [0, 10, 700, 9000, 17_000][rng.usize(0..5)];
                     random_values(&mut rng, kind, num_docs)
                 })
                 .collect();
@@ -336,7 +397,8 @@ fn a_merge_equals_a_rebuild() {
                 })
                 .collect();
             let metas = written.iter().map(|column| column.as_ref().map(|(_, meta)| meta.clone())).collect();
-            let mut merger = ColumnMerger::new(kind, metas, map.clone()).expect("fits");
+            let merger = ColumnMerger::new(kind, metas, map.clone()).expect("fits");
+            let mut merger = if rng.bool() { merger.with_points(5000) } else { merger };
             let mut merged = Vec::new();
             while !merger.is_done() {
                 let buffers: Vec<Bytes> = merger
@@ -383,8 +445,10 @@ fn a_merge_refuses_what_does_not_fit() {
 fn damaged_bytes_never_panic() {
     let seed = fastrand::u64(..);
     let mut rng = fastrand::Rng::with_seed(seed);
-    for kind in KINDS {
-        let values = random_values(&mut rng, kind, 300);
+    for (kind, num_docs, rounds) in
+        KINDS.into_iter().map(|kind| (kind, 300, 3000)).chain([(ColumnKind::Integer, 17_000, 200)])
+    {
+        let values = random_values(&mut rng, kind, num_docs);
         let mut builder = ColumnBuilder::new(kind);
         values.iter().enumerate().for_each(|(doc, value)| {
             if let Some(value) = value {
@@ -392,8 +456,8 @@ fn damaged_bytes_never_panic() {
             }
         });
         let mut data = Vec::new();
-        let meta = builder.finish(300, &mut data).expect("few keywords");
-        for _ in 0..3000 {
+        let meta = builder.finish(num_docs as u32, &mut data).expect("few keywords");
+        for _ in 0..rounds {
             let (mut meta, mut data) = (meta.clone(), data.clone());
             let target = if rng.bool() || data.is_empty() { &mut meta } else { &mut data };
             let at = rng.usize(0..target.len());
@@ -412,12 +476,18 @@ fn damaged_bytes_never_panic() {
                 let bytes = get(meta.block_range(block));
                 if let Ok(packed) = meta.open_block(block, Bytes::copy_from_slice(bytes)) {
                     let range = ValueRanges::new([(rng.u64(..), u64::MAX)]);
-                    let found = (0..300).filter(|&doc| packed.matches(doc, &range)).count();
+                    let found = meta.block_docs(block).filter(|&doc| packed.matches(doc, &range)).count();
                     assert_eq!(packed.count(&range) as usize, found, "seed {seed}, {kind:?}");
                     counter.count(&packed, &docs);
                 }
                 if let Ok(decoded) = meta.decode(block, bytes) {
                     decoded.for_each(|doc, _| assert!(doc < meta.num_docs()));
+                }
+            }
+            for block in 0..meta.points().map_or(0, PointsIndex::num_blocks) {
+                let points = meta.points().expect("there are blocks");
+                if let Ok(decoded) = points.decode(block, get(points.block_range(block))) {
+                    assert!(decoded.iter().all(|(_, doc)| doc < meta.num_docs()), "seed {seed}");
                 }
             }
             if let Some(dictionary) = meta.dictionary() {

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     bitset::BitSet,
-    columns::{ColumnMeta, DictionaryBlock, DictionaryIndex, FilterPlan, PackedBlock, ValueRanges},
-    error::{Error, Result},
+    columns::{ColumnMeta, DictionaryBlock, DictionaryIndex, FilterPlan, PackedBlock, PointsBlock, ValueRanges},
+    error::{Error, ErrorKind, Result},
     ids::{DocOrd, FieldOrd},
     index::SnapshotSegment,
     query::{KeywordTest, dictionary_blocks, keyword_ranges},
@@ -24,6 +24,9 @@ use crate::{
 
 /// Columns of a segment up to this many bytes are read whole in the first wave.
 const SMALL_BYTES: u64 = 128 << 10;
+
+/// Marks numbers of blocks of points among those of value blocks.
+const POINTS: u32 = 1 << 31;
 
 /// Packed bytes of the column blocks of one segment that were read, by field and block.
 #[derive(Debug, Default)]
@@ -50,6 +53,23 @@ impl SegmentColumns {
         if blocks.iter().map(|block| block.len).sum::<u64>() <= SMALL_BYTES {
             (0..blocks.len() as u32).for_each(|block| self.want(batch, segment, field, column, block));
         }
+    }
+
+    /// Asks for one block of points.
+    pub fn want_points(&mut self, batch: &mut Batch, segment: usize, field: FieldOrd, column: &ColumnMeta, block: u32) {
+        let key = (field, POINTS | block);
+        if let (Some(points), false) = (column.points(), self.bytes.contains_key(&key)) {
+            let slot = self.blocks.entry(key);
+            slot.or_insert_with(|| batch.push(segment, SectionKind::Column, field, points.block_range(block)));
+        }
+    }
+
+    /// Decodes one block of points that was read.
+    pub fn points(&self, field: FieldOrd, column: &ColumnMeta, block: u32) -> Result<PointsBlock> {
+        let bytes = self.bytes.get(&(field, POINTS | block)).map(Bytes::as_ref).unwrap_or_default();
+        let missing = || Error::new(ErrorKind::Corrupt, "the column has no points");
+        let decoded = column.points().ok_or_else(missing)?.decode(block, bytes).map_err(Error::from);
+        decoded.map_err(|error| error.at(format!("field {}", field.0)))
     }
 
     /// Takes what was read.
@@ -160,6 +180,9 @@ impl SegmentFilterWork {
                 Some(column) => {
                     let plan = FilterPlan::new(column, ranges.clone());
                     plan.blocks().iter().for_each(|&block| columns.want(batch, segment_ix, *field, column, block));
+                    plan.points().iter().for_each(|&block| {
+                        columns.want_points(batch, segment_ix, *field, column, block);
+                    });
                     LeafWork::Scan { field: *field, column: column.clone(), plan }
                 }
             },
@@ -226,6 +249,10 @@ impl SegmentFilterWork {
                 LeafWork::Scan { field, column, mut plan } => {
                     for block in plan.blocks().to_vec() {
                         plan.apply(&columns.open(field, &column, block)?);
+                        pace.step().await?;
+                    }
+                    for block in plan.points().to_vec() {
+                        plan.apply_points(&columns.points(field, &column, block)?);
                         pace.step().await?;
                     }
                     let mut set = plan.finish();

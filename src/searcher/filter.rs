@@ -79,6 +79,14 @@ impl Filter {
         Ok(Self { root, leaves: parser.leaves })
     }
 
+    /// The condition, if there is a single one, on values.
+    pub fn as_range(&self) -> Option<(FieldOrd, &ValueRanges)> {
+        match (&self.root, &self.leaves[..]) {
+            (Node::Leaf(0), [Leaf::Values { field, ranges }]) => Some((*field, ranges)),
+            _ => None,
+        }
+    }
+
     /// The conditions.
     pub fn leaves(&self) -> &[Leaf] {
         &self.leaves

@@ -118,6 +118,11 @@ pub(super) struct Search<'a, F: File> {
 impl<F: File> Search<'_, F> {
     async fn run(&self, gpu: &GpuHost, request: &SearchRequest) -> Result<SearchResponse> {
         let mut pace = Pace::new(self.cancel);
+        if let Some(total) = self.count_range(&mut pace).await? {
+            let stats = SearchStats { segments: self.segments.len() as u32, ..SearchStats::default() };
+            let ignored = self.ask.ignored.clone();
+            return Ok(SearchResponse { total, ignored, stats, ..SearchResponse::default() });
+        }
         let Gathered { plan, mut columns, filters, vectors, without, facet_ords, behind } =
             self.gather(&mut pace).await?;
         let plan = plan.as_ref();

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     bitset::BitSet,
-    columns::{ColumnMeta, DictionaryIndex, ValueRanges},
+    columns::{ColumnMeta, DictionaryIndex, RangeCount, ValueRanges},
     error::{Error, ErrorKind, Result},
     ids::{DocAddress, DocOrd, FieldOrd, SegmentOrd},
     query::dictionary_blocks,
@@ -163,6 +163,44 @@ impl<F: File> Search<'_, F> {
             best.truncate(count);
         }
         Ok(best)
+    }
+
+    /// How many documents there are, where a range of one column is all that is asked and nothing is deleted; `None` of
+    /// any other search.
+    pub(super) async fn count_range(&self, pace: &mut Pace<'_>) -> Result<Option<u64>> {
+        let ask = self.ask;
+        let is_count =
+            ask.limit == 0 && ask.facets.is_empty() && ask.after.is_none() && !ask.legs.text && !ask.legs.vector;
+        let range = ask.filter.as_ref().and_then(|filter| filter.as_range());
+        let Some((field, ranges)) = range.filter(|_| is_count && self.segments.iter().all(|one| one.live.is_none()))
+        else {
+            return Ok(None);
+        };
+        let mut columns: Vec<SegmentColumns> = self.segments.iter().map(|_| SegmentColumns::default()).collect();
+        let (mut plans, mut batch) = (Vec::new(), Batch::default());
+        for (ix, segment) in self.segments.iter().enumerate() {
+            let Some(column) = segment.segment.column(field) else { continue };
+            let plan = RangeCount::new(column, ranges.clone());
+            plan.blocks().iter().for_each(|&block| columns[ix].want(&mut batch, ix, field, column, block));
+            plan.points().iter().for_each(|&block| columns[ix].want_points(&mut batch, ix, field, column, block));
+            plans.push((ix, column, plan));
+        }
+        if !batch.is_empty() {
+            self.read_columns(&mut columns, &batch).await?;
+        }
+        let mut total = 0;
+        for (ix, column, mut plan) in plans {
+            for block in plan.blocks().to_vec() {
+                plan.apply(&columns[ix].open(field, column, block)?);
+                pace.step().await?;
+            }
+            for block in plan.points().to_vec() {
+                plan.apply_points(&columns[ix].points(field, column, block)?);
+                pace.step().await?;
+            }
+            total += plan.finish();
+        }
+        Ok(Some(total))
     }
 
     /// One wave of column blocks.

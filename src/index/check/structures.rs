@@ -127,6 +127,8 @@ impl Walk<'_> {
                 }
             }
         }
+        // Of each pair of document and value: what values and points have must add up to the same.
+        let mut pairs = 0u64;
         for (ix, block) in (0..).zip(meta.blocks()) {
             let bytes = reader.read_one(SectionKind::Column, field, meta.block_range(ix)).await?;
             self.turn(bytes.len() as u64).await?;
@@ -135,6 +137,7 @@ impl Walk<'_> {
             meta.decode(ix, &bytes)?.for_each(|doc, of_doc| {
                 docs += 1;
                 values += of_doc.len() as u64;
+                of_doc.iter().for_each(|&value| pairs = pairs.wrapping_add(pair_hash(value, doc)));
                 let ascending = of_doc.windows(2).all(|pair| pair[0] < pair[1]);
                 let inside = of_doc.iter().all(|value| (block.min..=block.max).contains(value));
                 let known = num_terms.is_none_or(|num| of_doc.iter().all(|value| *value < num));
@@ -150,6 +153,22 @@ impl Walk<'_> {
                     "block {ix} has {values} values in {docs} documents, not what its metadata says"
                 )));
             }
+        }
+        let Some(points) = meta.points() else { return Ok(()) };
+        let mut last = None;
+        for block in 0..points.num_blocks() {
+            let bytes = reader.read_one(SectionKind::Column, field, points.block_range(block)).await?;
+            self.turn(bytes.len() as u64).await?;
+            for point in points.decode(block, &bytes)?.iter() {
+                if last.is_some_and(|last| last >= point) {
+                    return Err(corrupt(format!("block {block} of points is out of order")));
+                }
+                last = Some(point);
+                pairs = pairs.wrapping_sub(pair_hash(point.0, point.1));
+            }
+        }
+        if pairs != 0 {
+            return Err(corrupt("points are not those of the values"));
         }
         Ok(())
     }
@@ -243,4 +262,12 @@ impl Walk<'_> {
         }
         Ok(())
     }
+}
+
+/// A number that stands for a value of a document (the mixing step of splitmix64: Steele, Lea and Flood, 2014).
+fn pair_hash(value: u64, doc: u32) -> u64 {
+    let mut mixed = value.rotate_left(32) ^ u64::from(doc).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
 }

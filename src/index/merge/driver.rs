@@ -45,6 +45,8 @@ const MIN_WINDOW_BYTES: u64 = 16 << 10;
 const WINDOWS_PER_SOURCE: u64 = 4;
 /// The writer's buffers, one filling and one on its way, and the output of a step.
 const FIXED_BYTES: u64 = 1 << 20;
+/// Points of a column held at a time at least, 16 bytes each.
+const MIN_POINTS: usize = 16 << 10;
 /// A change of order, both ways.
 pub(super) const ORDER_BYTES_PER_DOC: u64 = 8;
 
@@ -360,7 +362,9 @@ impl<S: Storage, F: File> Merge<'_, S, F> {
             return self.column_in_order(out, field, kind, order).await;
         }
         let sources = self.sources.iter().map(|source| source.segment.column(field).cloned()).collect();
-        let mut merger = ColumnMerger::new(kind, sources, Arc::clone(&self.docs))?;
+        // Two of the four windows that a merge of text holds per source.
+        let points = (self.window_bytes as usize / 8).max(MIN_POINTS);
+        let mut merger = ColumnMerger::new(kind, sources, Arc::clone(&self.docs))?.with_points(points);
         let mut data = Vec::new();
         out.begin(SectionKind::Column, field);
         while !merger.is_done() {

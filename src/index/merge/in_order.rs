@@ -48,8 +48,7 @@ impl<S: Storage, F: File> Merge<'_, S, F> {
             self.account(reorderer.memory_bytes() + bytes.len() + data.capacity() + out.memory_bytes());
             out.append(&mut data).await?;
         }
-        let meta = reorderer.finish(&mut data)?;
-        out.append(&mut data).await?;
+        let meta = reorderer.finish()?;
         out.end();
         out.pin(SectionKind::ColumnMeta, field, meta);
         Ok(())
