@@ -242,6 +242,7 @@ export type Clause =
   | { term: { field: string; value: Scalar } & Boosted }
   | { match: MatchClause }
   | { phrase: PhraseClause }
+  | { phrasePrefix: PhrasePrefixClause }
   /** Terms that start with a value. */
   | { prefix: { field: string; value: string } & Boosted }
   /** `*` stands for any characters, `?` for one. */
@@ -262,7 +263,8 @@ export type Clause =
   | { constant: { query: Clause; score?: number } & Boosted }
   /** Matches of a clause with its score times a factor. */
   | { boost: { query: Clause; factor: number } }
-  | { function: FunctionClause };
+  | { function: FunctionClause }
+  | { moreLikeThis: MoreLikeThisClause };
 
 /** What nearly every clause takes. */
 export interface Boosted {
@@ -296,6 +298,34 @@ export interface PhraseClause extends Boosted {
   text: string;
   /** How far words may be from their places, together; nearer ones score higher. Default 0. */
   slop?: number;
+}
+
+/** Words one after another, the last of them still being typed. */
+export interface PhrasePrefixClause extends PhraseClause {
+  /** Terms that the last word stands for at most, the most frequent ones. Default 50. */
+  maxExpansions?: number;
+}
+
+/** Documents like another one: exactly one of `like` and `text`. */
+export interface MoreLikeThisClause extends Boosted {
+  /** A document of the index; it is not found itself. */
+  like?: DocId;
+  /** A text, as if it were in each of the fields. */
+  text?: string;
+  /** Text or keyword fields that terms are taken from and searched in. Default: the fields of the request. */
+  fields?: readonly string[];
+  /** One field instead. */
+  field?: string;
+  /** Terms that are searched, those that tell the document apart best. Default 25. */
+  maxQueryTerms?: number;
+  /** Occurrences in the document that a term needs. Default 1. */
+  minTermFreq?: number;
+  /** Documents of the index that a term must be in. Default 2. */
+  minDocFreq?: number;
+  /** Documents of the index that a term may be in. Default: any number. */
+  maxDocFreq?: number;
+  /** How many of the terms must match, as in {@link MatchClause}. Default `"30%"`. */
+  minShouldMatch?: number | string;
 }
 
 /** Terms near a word. */

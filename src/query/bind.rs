@@ -2,7 +2,10 @@
 
 use crate::{
     ids::FieldOrd,
-    query::{BooleanQuery, ColumnLeaf, ColumnQuery, ColumnTest, PatternScoring, Query, function::BoundFunction},
+    query::{
+        BooleanQuery, ColumnLeaf, ColumnQuery, ColumnTest, PatternScoring, PhrasePrefixQuery, Query,
+        function::BoundFunction,
+    },
     terms::TermPattern,
 };
 
@@ -18,6 +21,15 @@ pub(super) enum Node {
     },
     Phrase {
         leaves: Vec<(u32, usize)>,
+        slop: u32,
+        boost: f32,
+    },
+    PhrasePrefix {
+        leaves: Vec<(u32, usize)>,
+        /// Place and pattern of the last term.
+        last: (u32, usize),
+        /// Terms that it stands for, the most frequent first, once they are known.
+        terms: Vec<usize>,
         slop: u32,
         boost: f32,
     },
@@ -68,6 +80,8 @@ pub(super) struct PatternLeaf {
     pub field: FieldOrd,
     pub pattern: TermPattern,
     pub scored: bool,
+    /// Becomes so many terms with positions; 0 if it is searched for itself.
+    pub max_terms: u32,
 }
 
 #[derive(Debug, Default)]
@@ -88,10 +102,12 @@ impl Binder {
         ix
     }
 
-    fn pattern(&mut self, field: FieldOrd, pattern: &TermPattern, scored: bool) -> usize {
-        let ix = self.patterns.iter().position(|leaf| leaf.field == field && leaf.pattern == *pattern);
+    fn pattern(&mut self, field: FieldOrd, pattern: &TermPattern, scored: bool, max_terms: u32) -> usize {
+        let is_same =
+            |leaf: &PatternLeaf| leaf.field == field && leaf.pattern == *pattern && leaf.max_terms == max_terms;
+        let ix = self.patterns.iter().position(is_same);
         let ix = ix.unwrap_or_else(|| {
-            self.patterns.push(PatternLeaf { field, pattern: pattern.clone(), scored: false });
+            self.patterns.push(PatternLeaf { field, pattern: pattern.clone(), scored: false, max_terms });
             self.patterns.len() - 1
         });
         self.patterns[ix].scored |= scored;
@@ -125,9 +141,25 @@ impl Binder {
                     boost,
                 },
             },
+            Query::PhrasePrefix(PhrasePrefixQuery { phrase, last, max_expansions }) => {
+                let pattern = TermPattern::Prefix(last.1.clone());
+                if phrase.terms.is_empty() {
+                    let leaf = self.pattern(phrase.field, &pattern, scored, 0);
+                    return Node::Pattern { leaf, boost, scoring: PatternScoring::Blended };
+                }
+                let leaves = phrase.terms.iter();
+                Node::PhrasePrefix {
+                    leaves: leaves.map(|(place, term)| (*place, self.term(phrase.field, term, scored, true))).collect(),
+                    last: (last.0, self.pattern(phrase.field, &pattern, scored, (*max_expansions).max(1))),
+                    terms: Vec::new(),
+                    slop: phrase.slop,
+                    boost,
+                }
+            }
+            Query::MoreLike(_) => Node::None,
             Query::Pattern { field, pattern, scoring } => {
                 let scored = scored && *scoring == PatternScoring::Blended;
-                Node::Pattern { leaf: self.pattern(*field, pattern, scored), boost, scoring: *scoring }
+                Node::Pattern { leaf: self.pattern(*field, pattern, scored, 0), boost, scoring: *scoring }
             }
             Query::Boost(inner, factor) => self.bind(inner, boost * factor, scored),
             Query::Constant(inner, score) => match self.bind(inner, 1.0, false) {
@@ -244,6 +276,11 @@ impl Node {
                     *self = Self::Constant { node: Box::new(std::mem::replace(self, Self::None)), score: boost };
                 }
             }
+            Self::PhrasePrefix { last, terms, .. } => {
+                if let Some(Some(found)) = expansions.get(last.1) {
+                    *terms = found.iter().map(|&(leaf, _)| leaf).collect();
+                }
+            }
             Self::Boolean { must, should, must_not, filter, min_should } => {
                 let parts = must.iter_mut().chain(should.iter_mut()).chain(must_not).chain(filter);
                 parts.for_each(|node| node.expand(expansions));
@@ -279,6 +316,9 @@ impl Node {
             Self::All(_) | Self::Set(_) | Self::Column { .. } => true,
             Self::Term { leaf, .. } => term(*leaf),
             Self::Phrase { leaves, .. } => leaves.iter().all(|(_, leaf)| term(*leaf)),
+            Self::PhrasePrefix { leaves, terms, .. } => {
+                leaves.iter().all(|(_, leaf)| term(*leaf)) && terms.iter().any(|&leaf| term(leaf))
+            }
             Self::Pattern { leaf, .. } => pattern(*leaf),
             Self::Boolean { must, should, filter, min_should, .. } => {
                 must.iter().chain(filter).all(can) && should.iter().filter(|node| can(node)).count() >= *min_should

@@ -137,7 +137,11 @@ impl Plan {
                 TermPattern::Fuzzy(fuzzy) => Some(fuzzy.clone()),
                 _ => None,
             };
-            expansions.push(fuzzy.map(|fuzzy| self.expand(leaf, &fuzzy, MAX_EXPANSIONS / num_fuzzy)));
+            expansions.push(match fuzzy {
+                Some(fuzzy) => Some(self.expand(leaf, &fuzzy, MAX_EXPANSIONS / num_fuzzy)),
+                None if self.patterns[leaf].max_terms > 0 => Some(self.expand_last(leaf)),
+                None => None,
+            });
             let mut doc_freqs = BTreeMap::<&[u8], u64>::new();
             let mut postings = 0;
             for term in self.data.iter().flat_map(|data| &data.patterns[leaf]) {
@@ -150,7 +154,7 @@ impl Plan {
                 (postings > MAX_BLENDED_POSTINGS).then(|| bm25::score(weight.weight, 1.0 / self.params.k1.max(1e-6)));
             self.pattern_weights.push(PatternWeight { weight, doc_freq, flat });
         }
-        if num_fuzzy > 0 {
+        if expansions.iter().any(Option::is_some) {
             self.root.expand(&expansions);
         }
     }
@@ -158,6 +162,47 @@ impl Plan {
     fn weight_of(&self, field: FieldOrd, doc_freq: u64) -> TermWeight {
         let stats = &self.fields[&field];
         TermWeight { weight: bm25::idf(doc_freq, stats.totals.doc_count), lengths: stats.lengths.clone() }
+    }
+
+    /// Makes terms of the most frequent ones of a pattern at the end of a phrase, the most frequent first.
+    fn expand_last(&mut self, leaf: usize) -> Vec<(usize, f32)> {
+        let mut found = BTreeMap::<Vec<u8>, (u64, Vec<(usize, TermInfo)>)>::new();
+        for (segment, data) in self.data.iter_mut().enumerate() {
+            for term in std::mem::take(&mut data.patterns[leaf]) {
+                let entry = found.entry(term.term).or_default();
+                entry.0 += u64::from(term.info.doc_freq);
+                entry.1.push((segment, term.info));
+            }
+        }
+        let mut ranked: Vec<_> = found.into_iter().collect();
+        ranked.sort_by_key(|(_, (doc_freq, _))| std::cmp::Reverse(*doc_freq));
+        let PatternLeaf { field, scored, max_terms, .. } = self.patterns[leaf];
+        let max = (max_terms as usize).min(MAX_EXPANSIONS);
+        if ranked.len() > max {
+            let (pattern, all) = (&self.patterns[leaf].pattern, ranked.len());
+            self.note(format!("`{pattern}`: only the {max} most frequent of {all} terms end the phrase"));
+            ranked.truncate(max);
+        }
+        let mut terms = Vec::with_capacity(ranked.len());
+        for (term, (doc_freq, infos)) in ranked {
+            terms.push((self.add_term(TermLeaf { field, term, scored, positions: true }, doc_freq, infos), 1.0));
+        }
+        terms
+    }
+
+    /// Adds a term that was found while the query was expanded.
+    fn add_term(&mut self, leaf: TermLeaf, doc_freq: u64, infos: Vec<(usize, TermInfo)>) -> usize {
+        let weight = self.weight_of(leaf.field, doc_freq);
+        self.terms.push(leaf);
+        self.term_doc_freqs.push(doc_freq);
+        self.term_weights.push(weight);
+        self.data.iter_mut().for_each(|data| data.terms.push(SegmentTerm::default()));
+        for (segment, info) in infos {
+            if let Some(found) = self.data[segment].terms.last_mut() {
+                found.info = Some(info);
+            }
+        }
+        self.terms.len() - 1
     }
 
     /// Makes terms of the best of a fuzzy pattern, with what each counts. As in Lucene (top terms with blended

@@ -8,7 +8,7 @@ use crate::{
         BoostMode, PatternScoring, Plan, SegmentFilter,
         bind::Node,
         collect::Accept,
-        exec::SegmentRun,
+        exec::{SegmentRun, prefix_weights},
         request::Explanation,
         scorer::{Scorer, term::TermWeight},
     },
@@ -105,6 +105,19 @@ impl Explainer<'_> {
                 let idf = leaves.iter().map(|&(_, leaf)| f64::from(plan.term_weights[leaf].weight)).sum::<f64>() as f32;
                 let weight = TermWeight { weight: idf * boost, lengths: plan.term_weights[first].lengths.clone() };
                 let what = format!("{}:\"{}\"", (self.names)(plan.terms[first].field), words.join(" "));
+                Some(self.bm25(what, value, freq, norm, &weight, format!("boost {boost} * sum of idf {idf}")))
+            }
+            Node::PhrasePrefix { leaves, last, terms, slop, boost } => {
+                let mut scorer = self.run.phrase_prefix(leaves, (last.0, terms), *slop, *boost)?;
+                if scorer.advance(doc) != doc {
+                    return None;
+                }
+                let ((freq, norm), value) = (scorer.freq_and_norm(), scorer.score());
+                let words: Vec<_> = leaves.iter().map(|&(_, leaf)| shown(&plan.terms[leaf].term)).collect();
+                let weighed = prefix_weights(leaves, last.0, terms);
+                let (idf, weight) = (plan.phrase_weight(&weighed, 1.0).weight, plan.phrase_weight(&weighed, *boost));
+                let field = (self.names)(plan.patterns[last.1].field);
+                let what = format!("{field}:\"{} {}\"", words.join(" "), plan.patterns[last.1].pattern);
                 Some(self.bm25(what, value, freq, norm, &weight, format!("boost {boost} * sum of idf {idf}")))
             }
             Node::Pattern { leaf, boost, scoring } => self.explain_pattern(*leaf, *boost, *scoring, tree, doc),

@@ -5,7 +5,12 @@ use std::{
     ops::Range,
 };
 
-use crate::{analysis::Analyzer, ids::FieldOrd, query::Query, terms::TermMatcher};
+use crate::{
+    analysis::Analyzer,
+    ids::FieldOrd,
+    query::Query,
+    terms::{TermMatcher, TermPattern},
+};
 
 /// Terms of a phrase, each with its distance from the first.
 type Positions = Vec<(u32, Vec<u8>)>;
@@ -35,6 +40,11 @@ impl Highlighter {
             }
             Query::Phrase(phrase) if phrase.field == wanted && !phrase.terms.is_empty() => {
                 self.phrases.push((phrase.terms.clone(), phrase.slop));
+            }
+            Query::PhrasePrefix(query) if query.phrase.field == wanted => {
+                // Its words are marked where they are together, what is typed wherever a word begins with it.
+                self.phrases.push((query.phrase.terms.clone(), query.phrase.slop));
+                self.patterns.extend(TermMatcher::new(&TermPattern::Prefix(query.last.1.clone())));
             }
             Query::Boolean(boolean) => {
                 let positive = boolean.must.iter().chain(&boolean.should).chain(&boolean.filter);

@@ -41,6 +41,7 @@ mod expand;
 mod explain;
 mod function;
 mod highlight;
+mod more_like;
 mod parse;
 mod plan;
 pub mod request;
@@ -56,10 +57,11 @@ pub use column::{
 pub use expand::MAX_PATTERN_TERMS;
 pub use function::{BoostMode, DecayShape, FunctionQuery, ScoreFunction};
 pub use highlight::Highlighter;
+pub use more_like::{Like, MoreLikeQuery, MoreLikeTerm};
 pub use parse::{ParseColumn, ParseField, ParseOptions, Parsed, parse_lucene, parse_plain};
 pub use plan::{FieldText, Plan, PlanOptions, Purpose, ScoredDoc, SegmentFilter, SegmentText, Total, Want};
 pub use structured::{MAX_TREE_CLAUSES, MAX_TREE_DEPTH, parse_tree};
-pub use tree::{BooleanQuery, PatternScoring, PhraseQuery, Query};
+pub use tree::{BooleanQuery, PatternScoring, PhrasePrefixQuery, PhraseQuery, Query};
 
 #[cfg(test)]
 mod part_tests;

@@ -264,7 +264,25 @@ impl Slow<'_> {
             }
             Query::Boost(query, factor) => self.score(query, segment, ord).map(|score| score * f64::from(*factor)),
             Query::Constant(query, score) => self.score(query, segment, ord).map(|_| f64::from(*score)),
-            Query::Column(_) | Query::Function(_) => panic!("{query:?}"),
+            Query::PhrasePrefix(query) => {
+                let (words, field) = (&doc[&query.phrase.field], query.phrase.field);
+                let begun = std::str::from_utf8(&query.last.1).unwrap();
+                let last = query.last.0 as usize;
+                let fits = |start: usize| {
+                    let is = |place: usize, term: &[u8]| {
+                        words.get(start + place).is_some_and(|word| word.as_bytes() == term)
+                    };
+                    query.phrase.terms.iter().all(|(place, term)| is(*place as usize, term))
+                        && words.get(start + last).is_some_and(|word| word.starts_with(begun))
+                };
+                let freq = (0..words.len()).filter(|&start| fits(start)).count();
+                let terms = self.terms_of(field, &TermPattern::Prefix(query.last.1.clone()));
+                let last = terms.iter().map(|(term, _)| self.idf(field, term)).fold(f64::INFINITY, f64::min);
+                let idf = |term: &Vec<u8>| self.idf(field, std::str::from_utf8(term).unwrap());
+                let weight = query.phrase.terms.iter().map(|(_, term)| idf(term)).sum::<f64>() + last;
+                (freq > 0).then(|| self.bm25(field, weight, freq as f64, words.len()))
+            }
+            Query::Column(_) | Query::Function(_) | Query::MoreLike(_) => panic!("{query:?}"),
             Query::Filter(set) => self.sets[segment][*set as usize].contains(ord as u32).then_some(0.0),
         }
     }
@@ -304,6 +322,13 @@ pub(super) fn random_query(random: &mut fastrand::Rng, depth: usize) -> Query {
     };
     match kind {
         0..=2 => random_term(random),
+        3 if random.bool() => {
+            let len = random.u32(1..3);
+            let terms = (0..len).map(|place| (place, format!("w{}", random.u32(0..6)).into_bytes())).collect();
+            let phrase = PhraseQuery { field: BODY, terms, slop: 0 };
+            let last = (len, format!("w{}", random.u32(0..5)).into_bytes());
+            Query::PhrasePrefix(PhrasePrefixQuery { phrase, last, max_expansions: 1000 })
+        }
         3 => {
             let len = random.usize(2..4);
             let terms = (0..len).map(|place| (place as u32, format!("w{}", random.u32(0..6)).into_bytes())).collect();

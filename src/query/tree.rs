@@ -2,7 +2,7 @@
 
 use crate::{
     ids::FieldOrd,
-    query::{ColumnQuery, FunctionQuery, Highlighter},
+    query::{ColumnQuery, FunctionQuery, Highlighter, MoreLikeQuery},
     terms::TermPattern,
 };
 
@@ -22,6 +22,8 @@ pub enum Query {
     },
     /// Documents with terms at given places.
     Phrase(PhraseQuery),
+    /// Documents with terms at given places, the last of them only begun.
+    PhrasePrefix(PhrasePrefixQuery),
     /// Documents with a term that fits a pattern.
     Pattern {
         /// Where to look.
@@ -46,6 +48,8 @@ pub enum Query {
     Constant(Box<Query>, f32),
     /// Matches of a query, scored by a function of a column.
     Function(FunctionQuery),
+    /// Documents like another one. A plan takes it for no document: see [`Query::each_more_like`].
+    MoreLike(Box<MoreLikeQuery>),
     /// Documents whose column fulfils a condition; score 1.
     Column(ColumnQuery),
     /// Documents in the bit set of this number in [`crate::query::SegmentFilter::sets`]; score 0.
@@ -74,6 +78,17 @@ pub struct PhraseQuery {
     pub terms: Vec<(u32, Vec<u8>)>,
     /// How far terms may be from their places, summed up as the extent of their shifts. 0: exact.
     pub slop: u32,
+}
+
+/// Terms at given places, and behind them one that is only begun: what is being typed.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PhrasePrefixQuery {
+    /// The terms in front; at least one.
+    pub phrase: PhraseQuery,
+    /// Place of the last term, and how it begins.
+    pub last: (u32, Vec<u8>),
+    /// Terms that it stands for at most, over all segments, those in the most documents.
+    pub max_expansions: u32,
 }
 
 /// Conditions on other queries. Without any positive clause it matches nothing, except that `must_not` alone matches

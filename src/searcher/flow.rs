@@ -79,12 +79,16 @@ pub async fn search<F: File>(
 ) -> Result<SearchResponse> {
     let started = platform::now_millis();
     let schema = Arc::clone(snapshot.schema());
-    let ask = Ask::new(request, &schema)?;
+    let mut ask = Ask::new(request, &schema)?;
     let trace = Arc::new(IoTrace::new());
     let snapshot = snapshot.traced(&trace);
     let segments = snapshot.segments();
     let parts: Vec<[u8; 24]> = segments.iter().map(identity).collect();
     let fingerprint = fingerprint(parts.iter().map(<[u8; 24]>::as_slice));
+    let search = Search { ask: &ask, schema: &schema, segments, fingerprint, trace: &trace, cancel };
+    if let Some(query) = search.replace_more_like().await? {
+        ask.query = Some(query);
+    }
     let search = Search { ask: &ask, schema: &schema, segments, fingerprint, trace: &trace, cancel };
     let mut response = search.run(gpu, request).await?;
     let counts = trace.counts();

@@ -20,6 +20,7 @@ mod fusion;
 mod gather;
 mod histogram;
 mod hits;
+mod more_like;
 mod nearest;
 mod ordered;
 mod pace;

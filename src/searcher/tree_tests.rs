@@ -325,3 +325,80 @@ fn syntaxes_ids_and_highlights_work_inside_trees() {
         assert_eq!(found.total, fixture.search(json!({ "query": "apple" })).total, "{name}");
     }
 }
+
+#[test]
+fn documents_like_another_are_those_with_its_terms() {
+    let mut rng = fastrand::Rng::with_seed(11);
+    let fixture = fixture(MemoryStorage::new(), &mut rng, "dot", &[90, 40]);
+    for doc in fixture.docs.iter().take(12) {
+        let text = doc.json["body"].as_str().expect("a text");
+        let more = json!({ "like": doc.id, "fields": ["body"], "minDocFreq": 1, "minShouldMatch": 1 });
+        let found = fixture.search(json!({ "query": { "moreLikeThis": more }, "limit": 200, "explain": true }));
+        let distinct: std::collections::BTreeSet<&str> = text.split(' ').collect();
+        let text = distinct.into_iter().collect::<Vec<_>>().join(" ");
+        let expected = fixture.search(json!({ "limit": 200, "query": { "bool": {
+            "must": { "match": { "field": "body", "text": text } },
+            "mustNot": { "term": { "field": "id", "value": doc.id } },
+        } } }));
+        assert_eq!(found.total, expected.total);
+        assert!(found.hits.iter().all(|hit| hit.id != doc.id));
+        for (a, b) in found.hits.iter().zip(&expected.hits) {
+            assert!((a.score - b.score).abs() < 1e-5 && a.explain.as_ref().is_some_and(|why| why.value == a.score));
+        }
+    }
+    let text = json!({ "text": "apple apple banana", "fields": ["body"], "maxQueryTerms": 1, "minDocFreq": 1 });
+    let one = fixture.search(json!({ "query": { "moreLikeThis": text } }));
+    assert_eq!(one.total, fixture.search(json!({ "query": "apple" })).total, "the more frequent term");
+    let rare = json!({ "text": "apple", "fields": ["body"], "maxDocFreq": 1 });
+    assert_eq!(fixture.search(json!({ "query": { "moreLikeThis": rare } })).total, 0);
+    let absent = json!({ "query": { "moreLikeThis": { "like": "nobody" } } });
+    assert_eq!(fixture.try_search(absent).expect_err("absent").kind().code(), "not_found");
+    let both = json!({ "query": { "moreLikeThis": { "like": 1, "text": "x" } } });
+    assert!(fixture.try_search(both).expect_err("both").to_string().contains("query.moreLikeThis: either"));
+}
+
+#[test]
+fn phrases_may_end_in_a_word_that_is_being_typed() {
+    let mut rng = fastrand::Rng::with_seed(12);
+    let fixture = fixture(MemoryStorage::new(), &mut rng, "dot", &[150, 60]);
+    let total = |clause: Value| fixture.search(json!({ "query": clause, "highlight": ["body"] })).total;
+    let phrase = |text: &str| total(json!({ "phrase": { "field": "body", "text": text } }));
+    let begun = |text: &str| total(json!({ "phrasePrefix": { "field": "body", "text": text } }));
+    assert!(begun("apple ban") > 0);
+    assert_eq!(begun("apple ban"), phrase("apple banana"));
+    assert_eq!(begun("apple banana "), phrase("apple banana"));
+    assert_eq!(begun("appl"), phrase("apple"));
+    // Words that begin alike: grape; hazel; both ends of one phrase are counted once.
+    let union = json!({ "bool": { "should": [
+        { "phrase": { "field": "body", "text": "cherry elder" } }, { "phrase": { "field": "body", "text": "cherry elder" } },
+    ] } });
+    assert_eq!(begun("cherry e"), total(union));
+    assert_eq!(begun("cherry zz"), 0);
+}
+
+#[test]
+fn damaged_trees_are_refused_and_never_panic() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let fixture = fixture(MemoryStorage::new(), &mut rng, "dot", &[6]);
+    const PARTS: [&str; 12] =
+        ["null", "-1", "1e400", "{}", "[]", "\"\"", "true", "\"now\"", "1e308", "\"-200%\"", "[[1]]", "{\"all\":{}}"];
+    let mut refused = 0;
+    for _ in 0..400 {
+        let mut text = random_clause(&mut rng, 2).to_string();
+        for _ in 0..rng.usize(1..4) {
+            let values: Vec<usize> = text.match_indices(':').map(|(at, _)| at + 1).collect();
+            let Some(&from) = values.get(rng.usize(0..values.len().max(1))) else { break };
+            let to = text[from..].find([',', '}', ']']).map_or(text.len(), |len| from + len);
+            text.replace_range(from..to, PARTS[rng.usize(0..PARTS.len())]);
+        }
+        let Ok(clause) = serde_json::from_str::<Value>(&text) else { continue };
+        if let Err(error) = fixture.try_search(json!({ "query": clause })) {
+            assert_eq!(error.kind().code(), "invalid_argument", "seed {seed}: {text}: {error}");
+            assert!(error.to_string().starts_with("query"), "seed {seed}: {text}: {error}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 0);
+}

@@ -22,6 +22,9 @@ impl SegmentRun<'_> {
             Node::All(score) => Box::new(AllScorer::new(self.max_doc(), *score)),
             Node::Term { leaf, boost } => Box::new(self.term(*leaf, *boost)?),
             Node::Phrase { leaves, slop, boost } => Box::new(self.phrase(leaves, *slop, *boost)?),
+            Node::PhrasePrefix { leaves, last, terms, slop, boost } => {
+                Box::new(self.phrase_prefix(leaves, (last.0, terms), *slop, *boost)?)
+            }
             Node::Pattern { leaf, boost, scoring } => {
                 if self.plan.data[self.segment].patterns[*leaf].is_empty() {
                     return None;

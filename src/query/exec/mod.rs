@@ -9,4 +9,4 @@ mod counts;
 mod run;
 mod shapes;
 
-pub(super) use run::SegmentRun;
+pub(super) use run::{SegmentRun, prefix_weights};

@@ -145,13 +145,36 @@ impl SegmentRun<'_> {
 
     pub(in crate::query) fn phrase(&self, leaves: &[(u32, usize)], slop: u32, boost: f32) -> Option<PhraseScorer> {
         let place = |&(place, leaf): &(u32, usize)| {
-            let postings = PhrasePostings::One(self.postings(leaf, true)?);
+            let postings = PhrasePostings::One(Box::new(self.postings(leaf, true)?));
             Some(PhrasePlace { postings, place, term: leaf })
         };
         let (terms, first) = (leaves.iter().map(place).collect::<Option<Vec<_>>>()?, leaves.first()?.1);
         let weight = self.plan.phrase_weight(leaves, boost);
         // Norms of a singleton cover one document: with it, a phrase matches nothing else.
         Some(PhraseScorer::new(terms, slop, weight, self.norms(first)))
+    }
+
+    /// The scorer of a phrase whose last term is any of `terms`, the most frequent first.
+    pub(in crate::query) fn phrase_prefix(
+        &self,
+        leaves: &[(u32, usize)],
+        (last_place, terms): (u32, &[usize]),
+        slop: u32,
+        boost: f32,
+    ) -> Option<PhraseScorer> {
+        let place = |&(place, leaf): &(u32, usize)| {
+            let postings = PhrasePostings::One(Box::new(self.postings(leaf, true)?));
+            Some(PhrasePlace { postings, place, term: leaf })
+        };
+        let mut places = leaves.iter().map(place).collect::<Option<Vec<_>>>()?;
+        let any: Vec<_> = terms.iter().filter_map(|&leaf| self.postings(leaf, true)).collect();
+        if any.is_empty() {
+            return None;
+        }
+        // Equal to none before it, though its terms may be: words that are typed twice are rare.
+        places.push(PhrasePlace { postings: PhrasePostings::Any(any), place: last_place, term: usize::MAX });
+        let weight = self.plan.phrase_weight(&prefix_weights(leaves, last_place, terms), boost);
+        Some(PhraseScorer::new(places, slop, weight, self.norms(leaves.first()?.1)))
     }
 
     /// Documents with a term of the pattern.
@@ -242,4 +265,9 @@ impl SegmentRun<'_> {
         }
         set
     }
+}
+
+/// The terms whose weights add up to that of a phrase with an open end: the last one as its most frequent term.
+pub(in crate::query) fn prefix_weights(leaves: &[(u32, usize)], last_place: u32, terms: &[usize]) -> Vec<(u32, usize)> {
+    leaves.iter().copied().chain(terms.first().map(|&leaf| (last_place, leaf))).collect()
 }

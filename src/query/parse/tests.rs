@@ -59,6 +59,7 @@ fn show(query: &Query) -> String {
         Query::DisMax { queries, .. } => format!("<{}>", list(queries, "").join(" ")),
         Query::Boost(query, factor) => format!("{}^{factor}", show(query)),
         Query::Constant(query, score) => format!("{}={score}", show(query)),
+        Query::PhrasePrefix(_) | Query::MoreLike(_) => format!("{query:?}"),
         Query::Function(function) => format!("{function:?}"),
         Query::Column(column) => format!("{column:?}"),
         Query::Filter(set) => format!("#{set}"),

@@ -19,7 +19,7 @@ use crate::{
 
 /// Where the documents and positions of a place come from.
 pub(in crate::query) enum PhrasePostings {
-    One(Postings),
+    One(Box<Postings>),
     /// Any of several terms.
     Any(Vec<Postings>),
 }
@@ -59,6 +59,7 @@ impl PhrasePostings {
                     out.extend_from_slice(part);
                 }
                 out.sort_unstable();
+                out.dedup();
             }
         }
     }

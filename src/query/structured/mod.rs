@@ -11,7 +11,7 @@
 //!         | { disMax: { queries, tieBreaker } }
 //!         | { constant: { query, score } } | { boost: { query, factor } }
 //!         | { function: { query, field, decay | log1p | saturation | linear, weight, missing, boostMode } }
-//!         | { moreLikeThis: { like: id | text, fields, … } }
+//!         | { moreLikeThis: { like: id, or text, fields, maxQueryTerms, minTermFreq, minDocFreq, maxDocFreq, minShouldMatch } }
 //!         | { plain: "text" } | { lucene: "text" }
 //!         | { all: {} } | { none: {} }
 //! ```
@@ -23,6 +23,7 @@
 
 mod columns;
 mod function;
+mod more_like;
 mod path;
 mod text;
 
@@ -89,6 +90,8 @@ impl TreeReader<'_> {
             "term" => self.term(body, at),
             "match" => self.matching(body, at),
             "phrase" => self.phrase(body, at),
+            "phrasePrefix" => self.phrase_prefix(body, at),
+            "moreLikeThis" => self.more_like_this(body, at),
             "prefix" => self.prefix(body, at),
             "wildcard" | "regex" => self.pattern(name, body, at),
             "fuzzy" => self.fuzzy(body, at),
@@ -163,22 +166,46 @@ fn boosted(query: Query, object: &Object<'_>) -> Result<Query> {
     })
 }
 
-/// `minShouldMatch` of `count` clauses: how many, or a share such as `"75%"`, rounded down; negative ones say how many
-/// may be missing. Never more than there are.
+/// How many of several clauses must match.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum MinShould {
+    /// So many; negative: all but so many.
+    Count(i64),
+    /// A share in percent, rounded down; negative: all but so many.
+    Share(i64),
+}
+
+impl MinShould {
+    /// Reads `minShouldMatch`: a number, or a share such as `"75%"`.
+    fn read(object: &Object<'_>) -> Result<Option<Self>> {
+        let key = "minShouldMatch";
+        let Some(found) = object.get(key) else { return Ok(None) };
+        let share = |share: i64| (share.unsigned_abs() <= 100).then_some(Self::Share(share));
+        let read = match found {
+            Value::Number(number) => number.as_i64().map(Self::Count),
+            Value::String(text) => match text.strip_suffix('%') {
+                Some(number) => number.parse().ok().and_then(share),
+                None => text.parse().ok().map(Self::Count),
+            },
+            _ => None,
+        };
+        match read {
+            Some(read) => Ok(Some(read)),
+            None => object.expected(key, "a whole number or a share such as \"75%\"", found),
+        }
+    }
+
+    /// How many of `count` clauses: never more than there are.
+    pub fn of(self, count: usize) -> u32 {
+        let all = count as i64;
+        let (Self::Count(number) | Self::Share(number)) = self;
+        let size = if matches!(self, Self::Share(_)) { all * number / 100 } else { number };
+        let needed = if number < 0 { all.saturating_add(size) } else { size };
+        needed.clamp(0, all) as u32
+    }
+}
+
+/// `minShouldMatch` of `count` clauses, 0 if it is not given.
 fn min_should_match(object: &Object<'_>, count: usize) -> Result<u32> {
-    let key = "minShouldMatch";
-    let Some(found) = object.get(key) else { return Ok(0) };
-    let all = count as i64;
-    let number = match found {
-        Value::Number(number) => number.as_i64(),
-        Value::String(text) => match text.strip_suffix('%') {
-            Some(share) => share.parse::<i64>().ok().filter(|share| share.abs() <= 100).map(|share| all * share / 100),
-            None => text.parse::<i64>().ok(),
-        },
-        _ => None,
-    };
-    let Some(number) = number else { return object.expected(key, "a whole number or a share such as \"75%\"", found) };
-    let is_negative = number < 0 || found.as_str().is_some_and(|text| text.starts_with('-'));
-    let needed = if is_negative { all.saturating_add(number) } else { number };
-    Ok(needed.clamp(0, all) as u32)
+    Ok(MinShould::read(object)?.map_or(0, |min| min.of(count)))
 }
