@@ -52,6 +52,8 @@ pub use merge::{FieldMerger, MergeStep, Want, merge_norms, reordered_term_bytes}
 pub use reader::{Damage, END, Lookahead, Postings};
 pub use term_bytes::{Runs, TermBytes};
 pub use writer::MAX_DOCS;
+#[cfg(test)]
+pub(crate) use writer::PostingsWriter;
 
 /// The data streams of an indexed field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -47,7 +47,7 @@ pub(super) const fn group_len(positions: bool) -> usize {
 
 /// Encodes one term at a time. Holds its documents; positions leave for the output as blocks fill up.
 #[derive(Debug)]
-pub(super) struct PostingsWriter {
+pub(crate) struct PostingsWriter {
     options: FieldOptions,
     start: u64,
     doc_freq: u32,

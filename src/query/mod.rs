@@ -17,6 +17,21 @@
 //! let why = plan.explain(segment, doc, &filters[segment], &names)?; // value == score
 //! ```
 //!
+//! A plan is told what it will be asked ([`PlanOptions`]). One for the best documents alone ([`Purpose::Top`]) reads only
+//! skip data of long lists in wave 2, and then, in up to three waves that [`Plan::choose`] decides on, the blocks and norms
+//! that can still win:
+//!
+//! ```text
+//! while !plan.is_ready() {
+//!     if plan.wanted().is_empty() {
+//!         plan.choose(&filters, &cancel)?;
+//!     } else {
+//!         plan.feed(read_all(plan.wanted()).await?)?;
+//!     }
+//! }
+//! let (top, total) = plan.top_k_and_total(limit, &filters, &cancel)?; // the total says whether it is exact
+//! ```
+//!
 //! What is resident already (memory, a mapped file, pinned norms) is put into [`FieldText`] and never asked for, so
 //! that a plan over memory is ready at once. Statistics (document counts and frequencies) are summed over all segments.
 //!
@@ -63,6 +78,8 @@ pub use plan::{FieldText, Plan, PlanOptions, Purpose, ScoredDoc, SegmentFilter, 
 pub use structured::{MAX_TREE_CLAUSES, MAX_TREE_DEPTH, parse_tree};
 pub use tree::{BooleanQuery, PatternScoring, PhrasePrefixQuery, PhraseQuery, Query};
 
+#[cfg(test)]
+mod part_cost_tests;
 #[cfg(test)]
 mod part_tests;
 #[cfg(test)]

@@ -135,9 +135,19 @@ impl<F: File> Search<'_, F> {
             None => VectorLeg::default(),
         };
         let sets = self.matching_sets(plan, &filters, &leg, &mut pace).await?;
-        let (ranking, fusion) = self.rank(plan, &filters, &leg, self.ask.depth())?;
-        pace.step().await?;
-        let total = self.total(plan, &filters, sets.as_deref(), &leg, fusion.as_ref())?;
+        let counts_too = !self.ask.legs.vector && self.ask.sort.is_empty() && self.ask.total != TotalMode::AtLeast;
+        let (ranking, fusion, total) = match plan.filter(|_| counts_too && sets.is_none()) {
+            Some(plan) => {
+                let (ranking, total) = plan.top_k_and_total(self.ask.depth(), &filters, self.cancel)?;
+                (ranking.into_iter().map(by_text).collect(), None, total)
+            }
+            None => {
+                let (ranking, fusion) = self.rank(plan, &filters, &leg, self.ask.depth())?;
+                pace.step().await?;
+                let total = self.total(plan, &filters, sets.as_deref(), &leg, fusion.as_ref())?;
+                (ranking, fusion, total)
+            }
+        };
         let total = Total { count: total.count.max(ranking.len() as u64), ..total };
         let mut own_sets = BTreeMap::new();
         for (field, accepted) in without {
@@ -333,11 +343,7 @@ impl<F: File> Search<'_, F> {
 
     /// The best `depth` documents of the text leg.
     pub(super) fn by_text(&self, plan: &Plan, filters: &[SegmentFilter], depth: usize) -> Result<Vec<Ranked>> {
-        let ranked = |hit: ScoredDoc| {
-            let address = DocAddress { segment: SegmentOrd(hit.segment), doc: hit.doc };
-            Ranked { address, score: f64::from(hit.score), text: Some(hit.score), vector: None, fused: None }
-        };
-        Ok(plan.top_k(depth, filters, self.cancel)?.into_iter().map(ranked).collect())
+        Ok(plan.top_k(depth, filters, self.cancel)?.into_iter().map(by_text).collect())
     }
 
     fn total(
@@ -417,6 +423,11 @@ impl<F: File> Search<'_, F> {
             }),
         })
     }
+}
+
+fn by_text(hit: ScoredDoc) -> Ranked {
+    let address = DocAddress { segment: SegmentOrd(hit.segment), doc: hit.doc };
+    Ranked { address, score: f64::from(hit.score), text: Some(hit.score), vector: None, fused: None }
 }
 
 /// A document of a search that scores nothing.

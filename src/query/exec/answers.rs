@@ -55,6 +55,23 @@ impl Plan {
         Ok((top, count))
     }
 
+    /// The best, and [`Self::total`].
+    ///
+    /// # Errors
+    /// As [`Self::top_k`].
+    pub fn top_k_and_total(
+        &self,
+        k: usize,
+        filters: &[SegmentFilter],
+        cancel: &Cancel,
+    ) -> Result<(Vec<ScoredDoc>, Total)> {
+        if self.data.iter().any(|data| data.partial.is_some()) {
+            return Ok((self.top_k(k, filters, cancel)?, self.total(filters, cancel)?));
+        }
+        let (top, count) = self.top_k_and_count(k, filters, cancel)?;
+        Ok((top, Total { count, is_exact: true }))
+    }
+
     /// The same without skipping anything: the twin that tests compare with.
     ///
     /// # Errors
