@@ -12,6 +12,9 @@ use crate::{
     terms::{TermMatcher, TermPattern},
 };
 
+/// Work of all patterns together in one text: far more than patterns people write need.
+const MARK_WORK: u64 = 2_000_000;
+
 /// Terms of a phrase, each with its distance from the first.
 type Positions = Vec<(u32, Vec<u8>)>;
 
@@ -27,6 +30,8 @@ impl Highlighter {
     pub(super) fn new(query: &Query, field: FieldOrd) -> Self {
         let mut highlighter = Self::default();
         highlighter.collect(query, field);
+        let share = MARK_WORK / highlighter.patterns.len().max(1) as u64;
+        highlighter.patterns.iter_mut().for_each(|pattern| pattern.limit_work(share));
         highlighter
     }
 

@@ -72,6 +72,10 @@ impl Lazy {
         self.work > self.max_work
     }
 
+    pub fn limit_work(&mut self, max_work: u64) {
+        self.max_work = max_work;
+    }
+
     fn intern(&mut self, places: Vec<u32>) -> u32 {
         if let Some(&known) = self.by_places.get(places.as_slice()) {
             return known;
@@ -81,6 +85,8 @@ impl Lazy {
         // The program's only accepting place is number 0.
         let is_accepting = places.first().is_some_and(|&place| self.program.steps[place as usize] == Step::Accept);
         self.room += 2 * places.len() + self.program.num_classes() + 16;
+        // Room is work too: many classes make few places dear.
+        self.work += self.program.num_classes() as u64 / 4;
         self.by_places.insert(places.clone(), ix);
         let moves = vec![if ix == DEAD { DEAD } else { UNKNOWN }; self.program.num_classes()].into_boxed_slice();
         self.states.push(State { places, is_accepting, moves });

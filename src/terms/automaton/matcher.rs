@@ -56,6 +56,13 @@ impl TermMatcher {
         Ok(Self(Machine::Walk(Walk::new(automaton))))
     }
 
+    /// Allows for this much work from the beginning on, as [`Self::with_work`] does.
+    pub fn limit_work(&mut self, max_work: u64) {
+        if let Machine::Walk(walk) = &mut self.0 {
+            walk.limit_work(max_work);
+        }
+    }
+
     /// Whether `term` matches: the edits of a fuzzy pattern, 0 of all others. Cheapest where terms ascend.
     pub fn matches(&mut self, term: &[u8]) -> Option<u8> {
         match &mut self.0 {

@@ -57,6 +57,12 @@ impl Walk {
         Self { automaton, term: Vec::new(), ends: Vec::new(), dead: None }
     }
 
+    pub fn limit_work(&mut self, max_work: u64) {
+        if let Automaton::Lazy(lazy) = &mut self.automaton {
+            lazy.limit_work(max_work);
+        }
+    }
+
     pub fn is_exhausted(&self) -> bool {
         matches!(&self.automaton, Automaton::Lazy(lazy) if lazy.is_exhausted())
     }
