@@ -3,6 +3,7 @@
 
 use wasm_bindgen_test::wasm_bindgen_test_configure;
 
+mod codec;
 mod conformance;
 mod distance;
 #[cfg(feature = "webgpu")]
