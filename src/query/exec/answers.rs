@@ -147,7 +147,11 @@ impl Plan {
         let is_bulk = bulk.is_some();
         let mut found = 0;
         match bulk {
-            Some(Bulk::Union(mut terms, groups)) => collect::union(&mut terms, groups, &run.window, &mut ranking)?,
+            Some(Bulk::Union(mut terms, groups)) => {
+                // A run over everything ends at END; windows behind the last document would be walked for nothing.
+                let window = run.window.start..run.window.end.min(run.max_doc());
+                collect::union(&mut terms, groups, &window, &mut ranking)?;
+            }
             Some(Bulk::Conjunction(mut terms)) => collect::conjunction(&mut terms, run.window.start, &mut ranking)?,
             None => {
                 if let Some(mut scorer) = run.build(root, true) {
