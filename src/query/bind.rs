@@ -1,5 +1,7 @@
 //! A query tree with its terms numbered and its boosts moved down to where scores arise.
 
+use std::collections::{BTreeMap, btree_map::Entry};
+
 use crate::{
     ids::FieldOrd,
     query::{
@@ -220,7 +222,8 @@ impl Binder {
                 node => flat.push(node),
             }
         }
-        let should = flat;
+        let should = if min_should <= 1 { merge_terms(flat) } else { flat };
+        must = merge_terms(must);
         let positive = !must.is_empty() || !filter.is_empty();
         if !positive {
             if should.is_empty() && boolean.should.is_empty() && !must_not.is_empty() && min_should == 0 {
@@ -243,6 +246,30 @@ impl Binder {
         }
         Node::Boolean { must, should, must_not, filter, min_should }
     }
+}
+
+/// One term in the place of equal ones: scores are linear in the factor.
+fn merge_terms(nodes: Vec<Node>) -> Vec<Node> {
+    let mut places = BTreeMap::new();
+    let mut merged: Vec<Node> = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        if let Node::Term { leaf, boost } = &node {
+            match places.entry(*leaf) {
+                Entry::Occupied(place) => {
+                    let place: &usize = place.get();
+                    if let Node::Term { boost: sum, .. } = &mut merged[*place] {
+                        *sum += boost;
+                    }
+                    continue;
+                }
+                Entry::Vacant(place) => {
+                    place.insert(merged.len());
+                }
+            }
+        }
+        merged.push(node);
+    }
+    merged
 }
 
 /// Whether a node is a union and nothing else.

@@ -64,6 +64,48 @@ impl Ask {
         make(words.iter().map(|word| Self::term(word)).collect())
     }
 
+    /// Queries like it with one part less, or with one part alone.
+    pub fn smaller(&self) -> Vec<Ask> {
+        fn of_list(asks: &[Ask], least: usize, make: &dyn Fn(Vec<Ask>) -> Ask) -> Vec<Ask> {
+            let mut found: Vec<Ask> = asks.to_vec();
+            for ix in 0..asks.len() {
+                let mut fewer = asks.to_vec();
+                fewer.remove(ix);
+                if fewer.len() >= least {
+                    found.push(make(fewer));
+                }
+                for smaller in asks[ix].smaller() {
+                    let mut other = asks.to_vec();
+                    other[ix] = smaller;
+                    found.push(make(other));
+                }
+            }
+            found
+        }
+        match self {
+            Self::Term(_) | Self::Phrase(..) | Self::Prefix(_) | Self::Key(_) => Vec::new(),
+            Self::And(asks) => of_list(asks, 1, &|asks| Self::And(asks)),
+            Self::Or(asks) => of_list(asks, 1, &|asks| Self::Or(asks)),
+            Self::AtLeast(count, asks) => of_list(asks, *count as usize, &|asks| Self::AtLeast(*count, asks)),
+            Self::Without(ask, others) => {
+                let mut found = vec![ask.as_ref().clone()];
+                found.extend(ask.smaller().into_iter().map(|ask| Self::Without(Box::new(ask), others.clone())));
+                found.extend(of_list(others, 1, &|others| Self::Without(ask.clone(), others)));
+                found
+            }
+            Self::Prefer(asks, others) => {
+                let mut found = of_list(asks, 1, &|asks| Self::Prefer(asks, others.clone()));
+                found.extend(of_list(others, 1, &|others| Self::Prefer(asks.clone(), others)));
+                found
+            }
+            Self::InPart(ask, part) => {
+                let mut found = vec![ask.as_ref().clone()];
+                found.extend(ask.smaller().into_iter().map(|ask| Self::InPart(Box::new(ask), *part)));
+                found
+            }
+        }
+    }
+
     /// In our tree.
     pub fn ours(&self) -> Query {
         let all = |asks: &[Ask]| asks.iter().map(Ask::ours).collect::<Vec<_>>();

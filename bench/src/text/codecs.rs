@@ -41,6 +41,34 @@ pub fn run(effort: Effort) -> Vec<Row> {
     rows
 }
 
+/// Classes that the text suite shows of both codecs.
+const SHOWN: &[&str] = &[
+    "HighTerm",
+    "AndHighHigh",
+    "AndHighMed",
+    "AndHighLow",
+    "OrHighHigh",
+    "OrHighMed",
+    "OrHighLow",
+    "HighPhrase",
+    "MedPhrase",
+    "LowPhrase",
+    "SloppyPhrase",
+    "Prefix3",
+    "Union",
+    "Intersection",
+    "AolPhrase",
+];
+
+/// A part of it beside an engine that was made before: the ten best of some classes, and sizes.
+pub fn beside(corpus: &Corpus, fast: &Ours, classes: &[Class], effort: Effort) -> Vec<Row> {
+    let compact = Ours::build_with(corpus, PostingsCodec::Compact);
+    let shown = classes.iter().filter(|class| SHOWN.contains(&class.name.as_str()));
+    let mut rows: Vec<Row> = shown.map(|class| side_by_side(class, Mode::Top(10), fast, &compact, effort)).collect();
+    rows.extend(sizes(fast, &compact, corpus.len()));
+    rows
+}
+
 fn side_by_side(class: &Class, mode: Mode, fast: &Ours, compact: &Ours, effort: Effort) -> Row {
     let queries: Vec<_> = class.asks.iter().map(Ask::ours).collect();
     let mut times = [const { Vec::new() }; 2];

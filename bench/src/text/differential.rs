@@ -23,7 +23,7 @@ pub struct Compared {
 /// Compares the answers to `asks`.
 ///
 /// # Errors
-/// The first query whose answers differ, and how.
+/// The first query whose answers differ, made as small as still differs, and how.
 pub fn compare<'a>(ours: &Ours, peer: &Peer, asks: impl Iterator<Item = &'a Ask>) -> Result<Compared, String> {
     let mut compared = Compared::default();
     for ask in asks {
@@ -31,31 +31,44 @@ pub fn compare<'a>(ours: &Ours, peer: &Peer, asks: impl Iterator<Item = &'a Ask>
             compared.skipped += 1;
             continue;
         }
-        let (mine, theirs) = (ask.ours(), ask.peers(peer.fields));
-        let count = ours.run(&mine, Mode::Count).count;
-        let expected = peer.run(theirs.as_ref(), Mode::Count).count;
-        if count != expected {
-            return Err(format!("{ask:?}: {count:?} documents, the peer finds {expected:?}"));
+        if let Some(difference) = difference(ours, peer, ask) {
+            let (mut smallest, mut shown) = (ask.clone(), difference);
+            while let Some(found) = smallest.smaller().into_iter().find_map(|ask| difference_of(ours, peer, ask)) {
+                (smallest, shown) = found;
+            }
+            return Err(format!("{smallest:?}: {shown}"));
         }
         compared.counts += 1;
-        if ask.scores_alike() {
-            let found = ours.run(&mine, Mode::Top(10)).top;
-            let both = ours.run(&mine, Mode::TopAndCount);
-            if (&both.top, both.count) != (&found, count) {
-                return Err(format!("{ask:?}: best and count together are {both:?}, alone {found:?} and {count:?}"));
-            }
-            let expected = peer.run(theirs.as_ref(), Mode::Top(10)).top;
-            let is_near = |(mine, theirs): (&(f32, u32), &(f32, u32))| {
-                let (mine, theirs) = (f64::from(mine.0) * PEER_FACTOR, f64::from(theirs.0));
-                (mine - theirs).abs() <= TOLERANCE * theirs.abs()
-            };
-            if found.len() != expected.len() || !found.iter().zip(&expected).all(is_near) {
-                return Err(format!(
-                    "{ask:?}: best are {found:?}, the peer's with a factor of {PEER_FACTOR} {expected:?}"
-                ));
-            }
-            compared.scores += 1;
-        }
+        compared.scores += usize::from(ask.scores_alike());
     }
     Ok(compared)
+}
+
+fn difference_of(ours: &Ours, peer: &Peer, ask: Ask) -> Option<(Ask, String)> {
+    difference(ours, peer, &ask).map(|difference| (ask, difference))
+}
+
+/// How the answers differ, if they do.
+fn difference(ours: &Ours, peer: &Peer, ask: &Ask) -> Option<String> {
+    let (mine, theirs) = (ask.ours(), ask.peers(peer.fields));
+    let count = ours.run(&mine, Mode::Count).count;
+    let expected = peer.run(theirs.as_ref(), Mode::Count).count;
+    if count != expected {
+        return Some(format!("{count:?} documents, the peer finds {expected:?}"));
+    }
+    if !ask.scores_alike() {
+        return None;
+    }
+    let found = ours.run(&mine, Mode::Top(10)).top;
+    let expected = peer.run(theirs.as_ref(), Mode::Top(10)).top;
+    let is_near = |(mine, theirs): (&(f32, u32), &(f32, u32))| {
+        let (mine, theirs) = (f64::from(mine.0) * PEER_FACTOR, f64::from(theirs.0));
+        (mine - theirs).abs() <= TOLERANCE * theirs.abs()
+    };
+    if found.len() != expected.len() || !found.iter().zip(&expected).all(is_near) {
+        return Some(format!("best are {found:?}, the peer's with a factor of {PEER_FACTOR} {expected:?}"));
+    }
+    let both = ours.run(&mine, Mode::TopAndCount);
+    ((&both.top, both.count) != (&found, count))
+        .then(|| format!("best and count together are {both:?}, alone {found:?} and {count:?}"))
 }

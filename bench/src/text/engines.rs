@@ -21,7 +21,7 @@ use tantivy::{
     collector::{Count, TopDocs},
     directory::RamDirectory,
     query::Query as PeerQuery,
-    schema::{IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions},
+    schema::{FAST, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions},
     tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer},
 };
 
@@ -39,6 +39,32 @@ const WRITER_BYTES: usize = 1 << 30;
 pub fn part_of(doc: usize) -> u32 {
     // Multiplicative hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).
     ((doc as u32).wrapping_mul(2_654_435_769) >> 8) % PARTS
+}
+
+/// Seconds of a day: values of a column of numbers.
+pub const DAY_SECONDS: u64 = 86_400;
+/// Values of a column of keywords.
+pub const MONTHS: u32 = 12;
+
+/// An even spread over `0..range`.
+fn spread(doc: usize, salt: u32, range: u64) -> u64 {
+    let mixed = (doc as u32).wrapping_add(salt).wrapping_mul(2_246_822_519);
+    u64::from((mixed ^ mixed >> 15).wrapping_mul(3_266_489_917) >> 4) % range
+}
+
+/// A number without order.
+pub fn seconds_of(doc: usize) -> u64 {
+    spread(doc, 1, DAY_SECONDS)
+}
+
+/// A number that rises with the documents, about, as times of change do.
+pub fn stamp_of(doc: usize) -> u64 {
+    doc as u64 * 1000 + spread(doc, 2, 10_000_000)
+}
+
+/// One of twelve keywords.
+pub fn month_of(doc: usize) -> String {
+    format!("m{:02}", spread(doc, 3, u64::from(MONTHS)))
 }
 
 /// What is asked for.
@@ -137,8 +163,8 @@ impl Ours {
             Mode::Count => Answer { top: Vec::new(), count: count() },
             Mode::TopAndCount => {
                 let both = plan.top_k_and_count(10, &self.filters, &self.cancel);
-                let (top, count) = both.expect("the index is sound");
-                Answer { top: top.into_iter().map(|hit| (hit.score, hit.doc.0)).collect(), count: Some(count) }
+                let (top, total) = both.expect("the index is sound");
+                Answer { top: top.into_iter().map(|hit| (hit.score, hit.doc.0)).collect(), count: Some(total.count) }
             }
         }
     }
@@ -183,6 +209,8 @@ pub fn id_of(doc: usize) -> String {
 pub struct Peer {
     searcher: Searcher,
     pub fields: PeerFields,
+    /// The column of [`seconds_of`].
+    pub seconds: Field,
     /// Time of the text field alone.
     pub text_time: Duration,
     /// Bytes of the text field.
@@ -196,18 +224,28 @@ impl Peer {
         let mut schema = Schema::builder();
         let (id, part) = (schema.add_text_field("id", STRING), schema.add_text_field("part", STRING));
         let text = schema.add_text_field("text", text_options());
+        let (seconds, stamp) = (schema.add_u64_field("seconds", FAST), schema.add_u64_field("stamp", FAST));
+        let month = schema.add_text_field("month", STRING | FAST);
         let mut writer = writer(schema.build());
         for (doc, body) in corpus.texts.iter().enumerate() {
             let mut document = TantivyDocument::default();
             document.add_text(id, id_of(doc));
             document.add_text(part, part_name(part_of(doc)));
             document.add_text(text, body);
+            document.add_u64(seconds, seconds_of(doc));
+            document.add_u64(stamp, stamp_of(doc));
+            document.add_text(month, month_of(doc));
             writer.add_document(document).expect("room in memory");
         }
         let index = writer.finalize().expect("room in memory");
         let searcher = index.reader().expect("just written").searcher();
         assert_eq!(searcher.segment_readers().len(), 1, "one segment each");
-        Self { searcher, fields: PeerFields { text, part, id }, text_time, bytes }
+        Self { searcher, fields: PeerFields { text, part, id }, seconds, text_time, bytes }
+    }
+
+    /// What answers.
+    pub fn searcher(&self) -> &Searcher {
+        &self.searcher
     }
 
     /// Answers `query`, from its tree to the hits.

@@ -47,7 +47,7 @@ impl Measured {
     /// As a row; the plain class name stands for the ten best, luceneutil's own measure.
     pub fn row(&self) -> Row {
         let key = match self.mode.as_str() {
-            "top10" => format!("native-vs-tantivy-{}", self.class),
+            "top10" | "search" => format!("native-vs-tantivy-{}", self.class),
             mode => format!("native-vs-tantivy-{}-{mode}", self.class),
         };
         let note = format!(
@@ -63,25 +63,42 @@ fn rounds(effort: Effort) -> usize {
     if effort == Effort::Quick { 3 } else { 7 }
 }
 
+/// A class in one mode, about to be measured.
+pub struct Timed {
+    pub class: String,
+    pub mode: String,
+    pub queries: usize,
+}
+
+impl Timed {
+    /// Runs the queries of both in turns.
+    pub fn run(self, ours: impl Fn(usize), peer: impl Fn(usize), effort: Effort) -> Measured {
+        let mut times = vec![(Vec::new(), Vec::new()); self.queries];
+        for _ in 0..rounds(effort) {
+            for (ix, (mine, theirs)) in times.iter_mut().enumerate() {
+                mine.push(micros(|| ours(ix)));
+                theirs.push(micros(|| peer(ix)));
+            }
+        }
+        let median = |times: &Vec<f64>| percentile(times, 50.0);
+        let mine: Vec<f64> = times.iter().map(|(mine, _)| median(mine)).collect();
+        let theirs: Vec<f64> = times.iter().map(|(_, theirs)| median(theirs)).collect();
+        let Self { class, mode, queries } = self;
+        Measured { class, mode, queries, ours: Times::of(&mine), peer: Times::of(&theirs) }
+    }
+}
+
 /// Measures a class in each of its modes.
 pub fn measure(ours: &Ours, peer: &Peer, class: &Class, effort: Effort) -> Vec<Measured> {
     let queries: Vec<_> = class.asks.iter().map(|ask| (ask.ours(), ask.peers(peer.fields))).collect();
     let of_mode = |&mode: &Mode| {
-        let (mut mine, mut theirs) = (vec![Vec::new(); queries.len()], vec![Vec::new(); queries.len()]);
-        for _ in 0..rounds(effort) {
-            for ((own, other), times) in queries.iter().zip(mine.iter_mut().zip(&mut theirs)) {
-                times.0.push(micros(|| ours.run(own, mode)));
-                times.1.push(micros(|| peer.run(other.as_ref(), mode)));
-            }
-        }
-        let medians = |times: &[Vec<f64>]| times.iter().map(|times| percentile(times, 50.0)).collect::<Vec<_>>();
-        Measured {
-            class: class.name.clone(),
-            mode: mode.name(),
-            queries: queries.len(),
-            ours: Times::of(&medians(&mine)),
-            peer: Times::of(&medians(&theirs)),
-        }
+        let mine = |ix: usize| {
+            black_box(ours.run(&queries[ix].0, mode));
+        };
+        let theirs = |ix: usize| {
+            black_box(peer.run(queries[ix].1.as_ref(), mode));
+        };
+        Timed { class: class.name.clone(), mode: mode.name(), queries: queries.len() }.run(mine, theirs, effort)
     };
     class.modes.iter().map(of_mode).collect()
 }

@@ -5,6 +5,7 @@
 
 mod ask;
 mod codecs;
+mod columns;
 mod corpus;
 mod differential;
 mod engines;
@@ -19,7 +20,7 @@ use crate::{Effort, report::Row};
 use ask::Ask;
 use corpus::Corpus;
 use differential::Compared;
-use engines::{Ours, Peer};
+use engines::{Mode, Ours, Peer};
 use measure::Measured;
 use tasks::{Class, Drawer};
 
@@ -27,6 +28,7 @@ use tasks::{Class, Drawer};
 const NESTED: usize = 2000;
 
 struct Bench {
+    collections: &'static [&'static str],
     corpus: Corpus,
     ours: Ours,
     peer: Peer,
@@ -39,7 +41,7 @@ impl Bench {
         let corpus = Corpus::load(names);
         let (ours, peer) = (Ours::build(&corpus), Peer::build(&corpus));
         let classes = tasks::classes(&corpus, effort);
-        Self { corpus, ours, peer, classes }
+        Self { collections: names, corpus, ours, peer, classes }
     }
 
     /// # Panics
@@ -80,7 +82,10 @@ pub fn run(effort: Effort) -> Vec<Row> {
     let mut rows = bench.compare();
     let measured: Vec<Measured> =
         bench.classes.iter().flat_map(|class| measure::measure(&bench.ours, &bench.peer, class, effort)).collect();
-    export(&bench.classes, &measured).unwrap_or_else(|error| panic!("queries for the package: {error}"));
+    if env::var_os("TEXT_CLASS").is_none() {
+        measured.extend(columns::measure(&bench.corpus, &bench.peer, effort));
+    }
+    export(&bench, &measured).unwrap_or_else(|error| panic!("queries for the package: {error}"));
     let mean = geometric_mean(measured.iter().map(Measured::ratio));
     rows.push(
         Row::larger_is_better("native-vs-tantivy", mean, "x", "equal", 1.0)
@@ -105,6 +110,7 @@ pub fn run(effort: Effort) -> Vec<Row> {
             .goal(1.0)
             .note("text field alone, from strings to a finished segment, the same analyzer in both"),
     );
+    rows.extend(codecs::beside(&bench.corpus, &bench.ours, &bench.classes, effort));
     rows
 }
 
@@ -113,21 +119,42 @@ pub fn run(effort: Effort) -> Vec<Row> {
 struct Exported<'a> {
     name: &'a str,
     queries: Vec<String>,
+    /// How many documents each query finds.
+    counts: Vec<Option<u64>>,
     /// Times of both in each mode.
     measured: Vec<&'a Measured>,
 }
 
+#[derive(Serialize)]
+struct Export<'a> {
+    docs: usize,
+    collections: &'a [&'a str],
+    index_seconds: f64,
+    index_bytes: u64,
+    classes: Vec<Exported<'a>>,
+}
+
 /// Writes the classes in the package's syntax where `$TEXT_QUERIES` says, if it says so.
-fn export(classes: &[Class], measured: &[Measured]) -> io::Result<()> {
+fn export(bench: &Bench, measured: &[Measured]) -> io::Result<()> {
     let Some(path) = env::var_os("TEXT_QUERIES") else { return Ok(()) };
-    let of_class = |class: &'_ Class| -> Vec<String> { class.asks.iter().filter_map(Ask::syntax).collect() };
-    let exported = classes.iter().map(|class| Exported {
-        name: &class.name,
-        queries: of_class(class),
-        measured: measured.iter().filter(|one| one.class == class.name).collect(),
-    });
-    let exported: Vec<_> = exported.filter(|class| !class.queries.is_empty() && !class.measured.is_empty()).collect();
-    fs::write(path, serde_json::to_string(&exported)?)
+    let mut classes = Vec::new();
+    for class in &bench.classes {
+        let spelled = class.asks.iter().filter_map(|ask| Some((ask.syntax()?, ask)));
+        let (queries, asks): (Vec<String>, Vec<&Ask>) = spelled.unzip();
+        let counts = asks.iter().map(|ask| bench.ours.run(&ask.ours(), Mode::Count).count).collect();
+        let measured = measured.iter().filter(|one| one.class == class.name).collect();
+        if !queries.is_empty() {
+            classes.push(Exported { name: &class.name, queries, counts, measured });
+        }
+    }
+    let export = Export {
+        docs: bench.corpus.len(),
+        collections: bench.collections,
+        index_seconds: bench.peer.text_time.as_secs_f64(),
+        index_bytes: bench.peer.bytes,
+        classes,
+    };
+    fs::write(path, serde_json::to_string(&export)?)
 }
 
 fn geometric_mean(values: impl Iterator<Item = f64>) -> f64 {

@@ -165,6 +165,16 @@ impl<'a> Drawer<'a> {
         Self { corpus, random: fastrand::Rng::with_seed(SEED), per_class, high, med, low }
     }
 
+    /// So many frequent words.
+    pub fn words_of_high(&mut self) -> Vec<String> {
+        (0..self.per_class).map(|_| self.draw(&[Band::High])[0].to_owned()).collect()
+    }
+
+    /// So many words of middling frequency.
+    pub fn words_of_med(&mut self) -> Vec<String> {
+        (0..self.per_class).map(|_| self.draw(&[Band::Med])[0].to_owned()).collect()
+    }
+
     /// Distinct words, one of each band.
     fn draw(&mut self, bands: &[Band]) -> Vec<&'a str> {
         let mut found: Vec<&str> = Vec::with_capacity(bands.len());

@@ -37,7 +37,8 @@ impl Plan {
         self.rank(k, filters, cancel, Effort::Skip)
     }
 
-    /// The same, and how many documents match: in one pass where that costs less than two.
+    /// The same, and how many documents match: in one pass where that costs less than two. The number is that of
+    /// [`Self::total`].
     ///
     /// # Errors
     /// As [`Self::top_k`].
@@ -46,13 +47,13 @@ impl Plan {
         k: usize,
         filters: &[SegmentFilter],
         cancel: &Cancel,
-    ) -> Result<(Vec<ScoredDoc>, u64)> {
+    ) -> Result<(Vec<ScoredDoc>, Total)> {
         if k == 0 || self.data.iter().any(|data| data.partial.is_some()) {
-            return Ok((self.top_k(k, filters, cancel)?, self.count(filters, cancel)?));
+            return Ok((self.top_k(k, filters, cancel)?, self.total(filters, cancel)?));
         }
         let mut count = 0;
         let top = self.rank(k, filters, cancel, Effort::Count(&mut count))?;
-        Ok((top, count))
+        Ok((top, Total { count, is_exact: true }))
     }
 
     /// The best, and [`Self::total`].

@@ -180,15 +180,23 @@ impl SegmentRun<'_> {
     /// Documents with a term of the pattern.
     fn pattern_set(&self, leaf: usize) -> BitSet {
         let mut set = vec![0u64; (self.max_doc() as usize).div_ceil(64)];
-        self.each_pattern_postings(leaf, |postings| postings.collect_into(&mut set));
+        // Most terms of a pattern are in one document, which the dictionary knows.
+        for doc in self.plan.data[self.segment].patterns[leaf].iter().filter_map(|term| term.info.singleton) {
+            if doc < self.max_doc() {
+                set[doc as usize / 64] |= 1 << (doc % 64);
+            }
+        }
+        self.each_pattern_postings(leaf, true, |postings| postings.collect_into(&mut set));
         BitSet::from_words(set, self.max_doc())
     }
 
-    fn each_pattern_postings(&self, leaf: usize, mut each: impl FnMut(Postings)) {
+    /// With `but_singletons`, terms of one document are left out.
+    fn each_pattern_postings(&self, leaf: usize, but_singletons: bool, mut each: impl FnMut(Postings)) {
         let field = self.plan.patterns[leaf].field;
         let Some(text) = self.plan.segments[self.segment].fields.get(&field) else { return };
         let options = text.index.options();
-        for term in &self.plan.data[self.segment].patterns[leaf] {
+        let terms = self.plan.data[self.segment].patterns[leaf].iter();
+        for term in terms.filter(|term| !but_singletons || term.info.singleton.is_none()) {
             let bytes = TermBytes::whole(&term.info, term.docs.clone(), None);
             each(Postings::open(options, self.max_doc(), &term.info, bytes, &self.damage));
         }
@@ -198,7 +206,7 @@ impl SegmentRun<'_> {
     pub(in crate::query) fn pattern_freqs(&self, leaf: usize) -> Vec<(u32, u32)> {
         let mut found: Vec<(u32, u32)> = Vec::new();
         let mut terms = 0;
-        self.each_pattern_postings(leaf, |mut postings| {
+        self.each_pattern_postings(leaf, false, |mut postings| {
             terms += 1;
             while postings.next() != END {
                 found.push((postings.doc(), postings.freq()));

@@ -236,9 +236,19 @@ impl TermScorer {
     /// their number. Scores are added to `sums`.
     #[inline]
     pub fn add_scores(&mut self, docs: &mut [u32], sums: &mut [f64; BLOCK_LEN], rest: f64, threshold: f32) -> usize {
-        let mut kept = 0;
+        let (mut kept, mut bound, mut bounded_to) = (0, f64::INFINITY, 0);
+        let is_pruned = threshold > f32::NEG_INFINITY;
         for ix in 0..docs.len() {
             let doc = docs[ix];
+            if is_pruned {
+                if doc > bounded_to || bounded_to == 0 {
+                    let (of_block, last) = self.bound_at(doc);
+                    (bound, bounded_to) = (f64::from(of_block), last);
+                }
+                if (sums[ix] + bound + rest) as f32 <= threshold {
+                    continue;
+                }
+            }
             if self.postings.advance(doc) == doc {
                 let sum = sums[ix] + f64::from(self.score());
                 (docs[kept], sums[kept]) = (doc, sum);
