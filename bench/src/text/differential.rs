@@ -13,35 +13,39 @@ const PEER_FACTOR: f64 = 2.2;
 const TOLERANCE: f64 = 1e-4;
 
 /// Queries compared, and those left out because the engines mean different things by them.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Compared {
     pub counts: usize,
     pub scores: usize,
     pub skipped: usize,
+    /// Those whose answers differ.
+    pub different: usize,
+    /// The first of them, made as small as still differs, and how it does.
+    pub first: Option<String>,
 }
 
 /// Compares the answers to `asks`.
-///
-/// # Errors
-/// The first query whose answers differ, made as small as still differs, and how.
-pub fn compare<'a>(ours: &Ours, peer: &Peer, asks: impl Iterator<Item = &'a Ask>) -> Result<Compared, String> {
+pub fn compare<'a>(ours: &Ours, peer: &Peer, asks: impl Iterator<Item = &'a Ask>) -> Compared {
     let mut compared = Compared::default();
     for ask in asks {
         if !ask.matches_alike() {
             compared.skipped += 1;
             continue;
         }
-        if let Some(difference) = difference(ours, peer, ask) {
-            let (mut smallest, mut shown) = (ask.clone(), difference);
-            while let Some(found) = smallest.smaller().into_iter().find_map(|ask| difference_of(ours, peer, ask)) {
-                (smallest, shown) = found;
-            }
-            return Err(format!("{smallest:?}: {shown}"));
-        }
         compared.counts += 1;
         compared.scores += usize::from(ask.scores_alike());
+        if let Some(difference) = difference(ours, peer, ask) {
+            compared.different += 1;
+            compared.first.get_or_insert_with(|| {
+                let (mut smallest, mut shown) = (ask.clone(), difference);
+                while let Some(found) = smallest.smaller().into_iter().find_map(|ask| difference_of(ours, peer, ask)) {
+                    (smallest, shown) = found;
+                }
+                format!("{smallest:?}: {shown}")
+            });
+        }
     }
-    Ok(compared)
+    compared
 }
 
 fn difference_of(ours: &Ours, peer: &Peer, ask: Ask) -> Option<(Ask, String)> {
@@ -66,7 +70,8 @@ fn difference(ours: &Ours, peer: &Peer, ask: &Ask) -> Option<String> {
         (mine - theirs).abs() <= TOLERANCE * theirs.abs()
     };
     if found.len() != expected.len() || !found.iter().zip(&expected).all(is_near) {
-        return Some(format!("best are {found:?}, the peer's with a factor of {PEER_FACTOR} {expected:?}"));
+        let fault = if ours.exhaustive(&mine) == found { "scored" } else { "skipped" };
+        return Some(format!("{fault}: best are {found:?}, the peer's with a factor of {PEER_FACTOR} {expected:?}"));
     }
     let both = ours.run(&mine, Mode::TopAndCount);
     ((&both.top, both.count) != (&found, count))

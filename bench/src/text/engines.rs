@@ -149,6 +149,13 @@ impl Ours {
         }
     }
 
+    /// The ten best without skipping anything.
+    pub fn exhaustive(&self, query: &Query) -> Vec<(f32, u32)> {
+        let plan = Plan::new(query, self.segments.clone()).expect("the index is sound");
+        let top = plan.top_k_exhaustive(10, &self.filters, &self.cancel).expect("the index is sound");
+        top.into_iter().map(|hit| (hit.score, hit.doc.0)).collect()
+    }
+
     /// Answers `query`, from its tree to the hits.
     pub fn run(&self, query: &Query, mode: Mode) -> Answer {
         let plan = Plan::new(query, self.segments.clone()).expect("the index is sound");
