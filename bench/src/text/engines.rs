@@ -170,8 +170,8 @@ impl Ours {
             Mode::Count => Answer { top: Vec::new(), count: count() },
             Mode::TopAndCount => {
                 let both = plan.top_k_and_count(10, &self.filters, &self.cancel);
-                let (top, total) = both.expect("the index is sound");
-                Answer { top: top.into_iter().map(|hit| (hit.score, hit.doc.0)).collect(), count: Some(total.count) }
+                let (top, count) = both.expect("the index is sound");
+                Answer { top: top.into_iter().map(|hit| (hit.score, hit.doc.0)).collect(), count: Some(count) }
             }
         }
     }

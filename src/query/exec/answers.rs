@@ -37,8 +37,7 @@ impl Plan {
         self.rank(k, filters, cancel, Effort::Skip)
     }
 
-    /// The same, and how many documents match: in one pass where that costs less than two. The number is that of
-    /// [`Self::total`].
+    /// The same, and how many documents match: in one pass where that costs less than two.
     ///
     /// # Errors
     /// As [`Self::top_k`].
@@ -47,13 +46,13 @@ impl Plan {
         k: usize,
         filters: &[SegmentFilter],
         cancel: &Cancel,
-    ) -> Result<(Vec<ScoredDoc>, Total)> {
+    ) -> Result<(Vec<ScoredDoc>, u64)> {
         if k == 0 || self.data.iter().any(|data| data.partial.is_some()) {
-            return Ok((self.top_k(k, filters, cancel)?, self.total(filters, cancel)?));
+            return Ok((self.top_k(k, filters, cancel)?, self.count(filters, cancel)?));
         }
         let mut count = 0;
         let top = self.rank(k, filters, cancel, Effort::Count(&mut count))?;
-        Ok((top, Total { count, is_exact: true }))
+        Ok((top, count))
     }
 
     /// The best, and [`Self::total`].
