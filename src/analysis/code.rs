@@ -151,7 +151,7 @@ fn parts(text: &str, start: usize, end: usize) -> Vec<Part> {
     let identifier = &text[start..end];
     let mut parts = Vec::new();
     if identifier.chars().any(segment::is_unspaced) {
-        segment::words(identifier, |word| {
+        segment::words_dyn(identifier, &mut |word| {
             parts.push(Part { start: start + word.start as usize, end: start + word.end as usize, kind: word.kind });
         });
         return parts;

@@ -38,14 +38,17 @@ impl Grams {
         let mut parts: Vec<Token<'_>> = Vec::new();
         for from in 0..if self.edge { 1 } else { len } {
             let longest = self.max.min(len - from);
-            parts.extend((self.min..=longest).map(|count| part(from, from + count)));
+            for count in self.min..=longest {
+                let term = &term[cuts[from]..cuts[from + count]];
+                // A part that comes twice in a word is one term at its position.
+                if !(0..from).any(|earlier| term == &token.term[cuts[earlier]..cuts[earlier + count]]) {
+                    parts.push(part(from, from + count));
+                }
+            }
         }
         if len < self.min || (self.edge && len > self.max) {
             parts.push(part(0, len));
         }
-        // A part that comes twice in a word is one term at its position.
-        parts.sort_by(|one, other| one.term.cmp(other.term).then(one.start.cmp(&other.start)));
-        parts.dedup_by(|one, other| one.term == other.term);
         parts.into_iter().for_each(sink);
     }
 
@@ -68,9 +71,12 @@ impl Grams {
         if self.edge {
             return (vec![part(0)], Some(token.into()));
         }
-        let mut parts: Vec<OwnedToken> = (0..=len - self.max).map(part).collect();
-        parts.sort_by(|one, other| one.term.cmp(&other.term));
-        parts.dedup();
+        let mut parts: Vec<OwnedToken> = Vec::new();
+        for part in (0..=len - self.max).map(part) {
+            if !parts.contains(&part) {
+                parts.push(part);
+            }
+        }
         (parts, None)
     }
 }

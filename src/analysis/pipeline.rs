@@ -180,7 +180,7 @@ impl Pipeline {
         };
         match self.tokenizer {
             Tokenizer::Words => {
-                segment::words(text, |word| next(&text[word.start as usize..word.end as usize]));
+                segment::words_dyn(text, &mut |word| next(&text[word.start as usize..word.end as usize]));
             }
             Tokenizer::Whitespace => text.split_whitespace().for_each(next),
             Tokenizer::Whole => next(text),
@@ -211,7 +211,7 @@ impl Pipeline {
         match self.tokenizer {
             Tokenizer::Words => {
                 let mut position = 0;
-                segment::words(text, |word| {
+                segment::words_dyn(text, &mut |word| {
                     let (start, end) = (word.start as usize, word.end as usize);
                     give(&text[start..end], start, end, position, word.kind == WordKind::LoneIdeograph, false);
                     position += 1;

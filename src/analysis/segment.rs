@@ -47,6 +47,11 @@ pub(super) fn words(text: &str, mut sink: impl FnMut(Word)) {
     }
 }
 
+/// As [`words`], compiled once: for everything but indexing.
+pub(super) fn words_dyn(text: &str, sink: &mut dyn FnMut(Word)) {
+    words(text, sink);
+}
+
 fn moved(word: Word, by: usize) -> Word {
     Word { start: word.start + by as u32, end: word.end + by as u32, ..word }
 }

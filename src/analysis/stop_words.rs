@@ -18,10 +18,10 @@ impl WordSet {
 
     /// Any words.
     pub fn of_words(words: impl IntoIterator<Item = String>) -> Self {
-        let mut words: Vec<_> = words.into_iter().map(Cow::Owned).collect();
+        let mut words: Vec<String> = words.into_iter().collect();
         words.sort_unstable();
         words.dedup();
-        Self::of_sorted(words)
+        Self::of_sorted(words.into_iter().map(Cow::Owned).collect())
     }
 
     fn of_sorted(words: Vec<Cow<'static, str>>) -> Self {
