@@ -170,7 +170,7 @@ fn words(rng: &mut fastrand::Rng, most: usize) -> String {
 fn random_clause(rng: &mut fastrand::Rng, depth: usize) -> Value {
     let inner = |rng: &mut fastrand::Rng| random_clause(rng, depth.saturating_sub(1));
     let some = |rng: &mut fastrand::Rng, most: usize| (0..rng.usize(0..=most)).map(|_| inner(rng)).collect::<Vec<_>>();
-    match if depth == 0 { rng.u8(0..10) } else { rng.u8(0..18) } {
+    match if depth == 0 { rng.u8(0..10) } else { rng.u8(0..26) } {
         0 => json!({ "match": { "field": "body", "text": words(rng, 4), "minShouldMatch": rng.u32(0..3) } }),
         1 => json!({ "match": { "field": "body", "text": words(rng, 3), "operator": "and", "boost": 2.5 } }),
         2 => json!({ "phrase": { "field": "body", "text": words(rng, 2) } }),

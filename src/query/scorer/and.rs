@@ -202,6 +202,9 @@ impl Scorer for AndScorer {
     }
 
     fn bound(&mut self, from: u32, to: u32) -> f32 {
+        if self.doc == END {
+            return f32::NEG_INFINITY;
+        }
         let scored = self.clauses.iter_mut().filter(|clause| clause.adds != Adds::Nothing);
         scored.map(|clause| f64::from(clause.scorer.bound(from, to))).fold(0.0, |sum, bound| sum + bound) as f32
     }

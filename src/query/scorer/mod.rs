@@ -13,6 +13,8 @@ pub(super) mod phrase;
 pub(super) mod sets;
 mod sloppy;
 pub(super) mod term;
+#[cfg(test)]
+mod tests;
 
 /// An iterator over documents. Stands in front of the first one until moved; [`crate::postings::END`] is behind the
 /// last one.

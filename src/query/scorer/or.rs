@@ -21,6 +21,8 @@ use crate::{
 const MIN_WINDOW: u32 = 512;
 /// And at most.
 const MAX_WINDOW: u32 = 1 << 16;
+/// Documents that a clause may be behind the window: moving it decodes a block.
+const MAX_LAG: u32 = 8192;
 /// What bounds are widened by where a share of scores is added up in another order than the scores are.
 const SLACK: f64 = 1.0 + 1e-6;
 
@@ -42,6 +44,8 @@ pub(in crate::query) struct OrScorer {
     min_score: f32,
     window_end: u32,
     is_started: bool,
+    /// No document below was asked for: where followers lag behind does not count.
+    floor: u32,
     doc: u32,
     known: Option<f64>,
 }
@@ -65,6 +69,7 @@ impl OrScorer {
             min_score: f32::NEG_INFINITY,
             window_end: 0,
             is_started: false,
+            floor: 0,
             doc: END,
             known: None,
         }
@@ -157,7 +162,7 @@ impl OrScorer {
             return doc;
         }
         let behind = self.followers.iter().map(|&(ix, _)| self.clauses[ix].doc()).min().unwrap_or(END);
-        doc.min(behind.max(self.window_end))
+        doc.min(behind.max(self.window_end).max(self.floor))
     }
 
     /// Chooses leads and followers for the window that starts at `doc`; whether it can have a match that passes.
@@ -206,9 +211,15 @@ impl OrScorer {
         true
     }
 
-    /// Where a window behind the current one can start: no clause has a document before, and none is moved to know it.
-    fn behind_window(&self) -> u32 {
-        self.clauses.iter().map(|clause| clause.doc()).min().unwrap_or(END).max(self.window_end)
+    /// Where a window behind the current one can start: no clause has a document before. Clauses that are not far behind
+    /// are not moved to know it.
+    fn behind_window(&mut self) -> u32 {
+        let end = self.window_end;
+        let place = |clause: &mut BoxScorer| {
+            let doc = clause.doc();
+            if doc < end && end - doc > MAX_LAG { clause.advance(end) } else { doc }
+        };
+        self.clauses.iter_mut().map(place).min().unwrap_or(END).max(end)
     }
 
     /// Visits the leads on `doc`.
@@ -299,7 +310,8 @@ impl Scorer for OrScorer {
         if !self.is_started {
             self.start(0);
         } else if self.doc != END {
-            self.move_leads(self.doc + 1);
+            self.floor = self.doc + 1;
+            self.move_leads(self.floor);
         }
         self.settle()
     }
@@ -309,8 +321,10 @@ impl Scorer for OrScorer {
             if self.doc == END || self.doc >= target {
                 return self.doc;
             }
+            self.floor = target;
             self.move_leads(target);
         } else {
+            self.floor = target;
             self.start(target);
         }
         self.settle()
@@ -347,6 +361,9 @@ impl Scorer for OrScorer {
     }
 
     fn bound(&mut self, from: u32, to: u32) -> f32 {
+        if self.doc == END {
+            return f32::NEG_INFINITY;
+        }
         let (mut best, mut sum) = (0.0f64, 0.0);
         for clause in &mut self.clauses {
             let bound = f64::from(clause.bound(from, to)).max(0.0);
