@@ -161,8 +161,11 @@ impl OrScorer {
         if self.upper(best, sum) <= self.min_score {
             return doc;
         }
-        let behind = self.followers.iter().map(|&(ix, _)| self.clauses[ix].doc()).min().unwrap_or(END);
-        doc.min(behind.max(self.window_end).max(self.floor))
+        // Once no lead is left, followers are moved to where they are.
+        let (start, clauses) = (self.window_end.max(self.floor), &mut self.clauses);
+        let place = |&(ix, _): &(usize, f64)| if doc == END { clauses[ix].advance(start) } else { clauses[ix].doc() };
+        let behind = self.followers.iter().map(place).min().unwrap_or(END);
+        doc.min(behind.max(start))
     }
 
     /// Chooses leads and followers for the window that starts at `doc`; whether it can have a match that passes.
@@ -280,7 +283,7 @@ impl OrScorer {
         loop {
             let doc = self.top();
             (self.doc, self.known) = (doc, None);
-            if doc == END {
+            if doc == END && (self.are_few || !self.is_scored()) {
                 return END;
             }
             if self.is_scored() && doc >= self.window_end {
@@ -290,6 +293,8 @@ impl OrScorer {
                 }
                 if start == END {
                     self.heap.clear();
+                    self.doc = END;
+                    return END;
                 }
                 continue;
             }
