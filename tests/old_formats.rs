@@ -94,7 +94,7 @@ fn every_old_sample_is_read_and_merged() {
             let directory = version.unwrap().path();
             // `v1`, `v2`, …; other data have names of their own.
             let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            if !name.strip_prefix('v').is_some_and(|version| version.parse::<u32>().is_ok()) {
+            if name.strip_prefix('v').is_none_or(|version| version.parse::<u32>().is_err()) {
                 continue;
             }
             let storage = MemoryStorage::new();

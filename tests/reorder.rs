@@ -19,7 +19,7 @@ const TOPICS: usize = 6;
 fn random_doc(rng: &mut fastrand::Rng, id: usize) -> Value {
     let topic = rng.usize(..TOPICS);
     let words: Vec<String> = (0..rng.usize(5..25)).map(|_| format!("w{}", topic * 30 + rng.usize(..40))).collect();
-    let mut center = vec![0f32; 8];
+    let mut center = [0f32; 8];
     center[topic] = 3.0;
     let vectors: Vec<Vec<f32>> =
         (0..rng.usize(1..4)).map(|_| center.iter().map(|part| part + rng.f32() - 0.5).collect()).collect();
