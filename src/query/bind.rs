@@ -163,11 +163,11 @@ impl Binder {
                 let scored = scored && *scoring == PatternScoring::Blended;
                 Node::Pattern { leaf: self.pattern(*field, pattern, scored, 0), boost, scoring: *scoring }
             }
-            Query::Boost(inner, factor) => self.bind(inner, boost * factor, scored),
+            Query::Boost(inner, factor) => self.bind(inner, times(boost, *factor), scored),
             Query::Constant(inner, score) => match self.bind(inner, 1.0, false) {
                 Node::None => Node::None,
-                Node::All(_) => Node::All(score * boost),
-                node => Node::Constant { node: Box::new(node), score: score * boost },
+                Node::All(_) => Node::All(times(*score, boost)),
+                node => Node::Constant { node: Box::new(node), score: times(*score, boost) },
             },
             Query::DisMax { queries, tie_breaker } => {
                 let mut nodes: Vec<_> = queries.iter().map(|query| self.bind(query, boost, scored)).collect();
@@ -246,6 +246,14 @@ impl Binder {
         }
         Node::Boolean { must, should, must_not, filter, min_should }
     }
+}
+
+/// Largest factor on a score: what sums of many clauses come to is finite.
+const MAX_FACTOR: f32 = 1e25;
+
+/// The product of two factors, which may each be as large as numbers are.
+fn times(a: f32, b: f32) -> f32 {
+    (a.min(MAX_FACTOR) * b.min(MAX_FACTOR)).min(MAX_FACTOR)
 }
 
 /// One term in the place of equal ones: scores are linear in the factor.

@@ -172,14 +172,15 @@ impl BoundFunction {
         (self.function.bound(number(self.kind, least), number(self.kind, greatest)) * self.weight).min(MAX_RESULT)
     }
 
-    /// The score made of the query's own and the function's result. Falls with neither.
+    /// The score made of the query's own and the function's result. Falls with neither, and is finite.
     #[inline]
     pub fn combine(&self, score: f32, result: f64) -> f32 {
-        (match self.mode {
+        let combined = match self.mode {
             BoostMode::Multiply => f64::from(score) * result,
             BoostMode::Sum => f64::from(score) + result * self.scale,
             BoostMode::Replace => result * self.scale,
-        }) as f32
+        };
+        combined.min(MAX_RESULT) as f32
     }
 }
 
