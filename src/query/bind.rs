@@ -91,11 +91,13 @@ pub(super) struct Binder {
     pub terms: Vec<TermLeaf>,
     pub patterns: Vec<PatternLeaf>,
     pub columns: Vec<ColumnLeaf>,
+    /// Where in `terms` a term is: there may be tens of thousands.
+    places: BTreeMap<(FieldOrd, Vec<u8>), usize>,
 }
 
 impl Binder {
     fn term(&mut self, field: FieldOrd, term: &[u8], scored: bool, positions: bool) -> usize {
-        let ix = self.terms.iter().position(|leaf| leaf.field == field && leaf.term == term).unwrap_or_else(|| {
+        let ix = *self.places.entry((field, term.to_vec())).or_insert_with(|| {
             self.terms.push(TermLeaf { field, term: term.to_vec(), scored: false, positions: false });
             self.terms.len() - 1
         });

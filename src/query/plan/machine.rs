@@ -100,7 +100,7 @@ impl Plan {
     pub fn with_options(query: &Query, segments: Vec<Arc<SegmentText>>, options: PlanOptions) -> Result<Self> {
         let mut binder = Binder::default();
         let root = binder.bind(query, 1.0, true);
-        let Binder { terms, patterns, columns } = binder;
+        let Binder { terms, patterns, columns, .. } = binder;
         let matchers = expand::matchers(&patterns)?;
         let data = segments
             .iter()
