@@ -431,7 +431,7 @@ fn odd_requests_are_answered_or_refused() {
     let seed = std::env::var("SEED").map_or_else(|_| fastrand::u64(..), |seed| seed.parse().unwrap());
     println!("seed {seed}");
     let mut rng = fastrand::Rng::with_seed(seed);
-    let rounds = std::env::var("ROUNDS").map_or(400, |rounds| rounds.parse().unwrap());
+    let rounds = std::env::var("ROUNDS").map_or(120, |rounds| rounds.parse().unwrap());
     block_on(async {
         let [lived, fresh] = two(&mut rng, 90).await;
         let mut answered = 0;
