@@ -286,7 +286,7 @@ impl Postings {
                 return self.doc;
             }
             if self.docs[self.len - 1] >= target {
-                self.at = find_at_least(&self.docs, target);
+                self.at = find_behind(&self.docs, self.at, target);
                 self.doc = self.docs[self.at];
                 return self.doc;
             }
@@ -580,4 +580,16 @@ fn find_at_least(docs: &[u32; BLOCK_LEN], target: u32) -> usize {
         half /= 2;
     }
     low.min(BLOCK_LEN - 1)
+}
+
+/// Documents behind the current one among which a target is looked for first.
+const NEAR: usize = 8;
+
+/// The same, given that the document at `at` is below the target: most targets are near.
+#[inline]
+fn find_behind(docs: &[u32; BLOCK_LEN], at: usize, target: u32) -> usize {
+    match docs.get(at + 1..).and_then(|behind| behind.first_chunk::<NEAR>()) {
+        Some(near) if near[NEAR - 1] >= target => at + 1 + near.iter().filter(|&&doc| doc < target).count(),
+        _ => find_at_least(docs, target),
+    }
 }

@@ -31,13 +31,15 @@ use crate::{
 
 mod terms;
 
-pub(super) use terms::conjunction;
 use terms::single;
+pub(super) use terms::{conjunction, conjunction_and_count};
 
 /// Documents in a window of a union.
 const WINDOW: u32 = 4096;
 /// Documents between two looks at the cancel flag.
 const CANCEL_EVERY: u32 = 4096;
+/// Blocks of a term of a union whose impacts are read ahead for a first threshold: of more it costs more than it saves.
+const MAX_SEED_BLOCKS: u32 = 64;
 
 /// Which documents count.
 pub(super) struct Accept<'a> {
@@ -98,6 +100,8 @@ pub(super) struct Ranking<'a> {
     pub top: &'a mut TopK<(u32, u32)>,
     pub segment: u32,
     pub accept: Accept<'a>,
+    /// Whether all documents of the segment are looked at.
+    pub is_whole: bool,
     pub cancel: &'a Cancel,
 }
 
@@ -114,8 +118,20 @@ impl Ranking<'_> {
     #[inline(always)]
     fn offer_accepted(&mut self, doc: u32, score: f32, threshold: &mut f32) {
         if score > *threshold && self.top.push(score, (self.segment, doc)) {
-            *threshold = self.top.threshold();
+            *threshold = threshold.max(self.top.threshold());
         }
+    }
+
+    /// The threshold to start with: one that as many documents as are wanted pass, as the impacts of some term tell.
+    /// Terms of more than so many blocks are looked at group by group alone.
+    fn first_threshold(&self, terms: &[TermScorer], max_blocks: u32) -> f32 {
+        let threshold = self.top.threshold();
+        if !self.is_whole || !self.accept.all() {
+            return threshold;
+        }
+        let reached = terms.iter().filter_map(|term| term.reached(self.top.k(), max_blocks));
+        // What equals it must still pass.
+        reached.fold(threshold, |threshold, reached| threshold.max(reached.next_down()))
     }
 }
 
@@ -179,7 +195,11 @@ pub(super) fn union(
     match terms {
         [] => Ok(()),
         [term] => single(term, window.start, ranking),
-        terms => Union::new(terms, groups, window.start).run(window, ranking),
+        terms => {
+            // Groups may count less than the sum of their terms, never less than the best of them.
+            let threshold = ranking.first_threshold(terms, MAX_SEED_BLOCKS);
+            Union::new(terms, groups, window.start).run(window, ranking, threshold)
+        }
     }
 }
 
@@ -293,8 +313,7 @@ impl<'t> Union<'t> {
             .map_or(END, |doc| doc.max(from))
     }
 
-    fn run(mut self, window: &Range<u32>, ranking: &mut Ranking<'_>) -> Result<()> {
-        let mut threshold = ranking.top.threshold();
+    fn run(mut self, window: &Range<u32>, ranking: &mut Ranking<'_>, mut threshold: f32) -> Result<()> {
         let mut from = window.start;
         loop {
             let start = self.next_start(from, threshold);

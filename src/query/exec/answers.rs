@@ -5,6 +5,7 @@ use crate::{
     error::{Error, Result},
     ids::DocOrd,
     platform::Cancel,
+    postings::END,
     query::{
         Plan, ScoredDoc, SegmentFilter, Total,
         collect::{self, Accept, Ranking},
@@ -142,26 +143,38 @@ impl Plan {
         let split = if skips && is_whole { run.split_conditions(&self.root) } else { None };
         let (root, conditions) = split.as_ref().map_or((&self.root, None), |(core, set)| (core, Some(set)));
         let accept = Accept::new(run.filter).with_conditions(conditions);
-        let mut ranking = Ranking { top, segment: run.segment as u32, accept, cancel };
+        let mut ranking =
+            Ranking { top, segment: run.segment as u32, accept, is_whole: run.window == (0..END), cancel };
         let bulk = if skips { run.bulk(root) } else { None };
-        let is_bulk = bulk.is_some();
-        let mut found = 0;
+        // A pass over all documents counts as it goes; what skips some has to count apart, best as a set.
+        let counts = matches!(effort, Effort::Count(_));
+        let apart = counts && run.is_best_as_set(root);
+        let mut found = None;
         match bulk {
             Some(Bulk::Union(mut terms, groups)) => {
                 // A run over everything ends at END; windows behind the last document would be walked for nothing.
                 let window = run.window.start..run.window.end.min(run.max_doc());
                 collect::union(&mut terms, groups, &window, &mut ranking)?;
             }
+            Some(Bulk::Conjunction(mut terms)) if counts && !apart => {
+                found = Some(collect::conjunction_and_count(&mut terms, &mut ranking)?);
+            }
             Some(Bulk::Conjunction(mut terms)) => collect::conjunction(&mut terms, run.window.start, &mut ranking)?,
             None => {
                 if let Some(mut scorer) = run.build(root, true) {
-                    let skips = matches!(effort, Effort::Skip);
-                    found = collect::each(scorer.as_mut(), &run.window, &mut ranking, skips)?;
+                    let skips = matches!(effort, Effort::Skip) || apart;
+                    let passed = collect::each(scorer.as_mut(), &run.window, &mut ranking, skips)?;
+                    found = (!skips).then_some(passed);
+                } else {
+                    found = Some(0);
                 }
             }
         }
         if let Effort::Count(count) = effort {
-            **count += if is_bulk { run.count(root, &ranking.accept, cancel)? } else { found };
+            **count += match found {
+                Some(found) => found,
+                None => run.count(root, &ranking.accept, cancel)?,
+            };
         }
         run.check()
     }

@@ -48,7 +48,7 @@ impl SegmentRun<'_> {
         {
             return Ok(count);
         }
-        if self.cost(root).is_some_and(|cost| cost.set <= cost.walk) {
+        if self.is_best_as_set(root) {
             return Ok(u64::from(accept.count(self.tree_set(root))));
         }
         if let Some(leaves) = root.conjunction_leaves() {
@@ -61,12 +61,14 @@ impl SegmentRun<'_> {
         }
     }
 
+    /// Whether a set of a tree costs no more than going through its documents.
+    pub(super) fn is_best_as_set(&self, root: &Node) -> bool {
+        self.cost(root).is_some_and(|cost| cost.set <= cost.walk)
+    }
+
     /// The documents of a tree.
     pub(super) fn matching_set(&self, root: &Node) -> BitSet {
-        match self.cost(root) {
-            Some(cost) if cost.set <= cost.walk => self.tree_set(root),
-            _ => self.set(root),
-        }
+        if self.is_best_as_set(root) { self.tree_set(root) } else { self.set(root) }
     }
 
     /// What counting a node costs; `None` where no set is made of it.
@@ -109,7 +111,14 @@ impl SegmentRun<'_> {
                 ColumnInput::Values { ranges, column } => column_cost(column, ranges, combine),
             },
             Node::Function { node, .. } => self.cost(node)?,
-            Node::Phrase { .. } | Node::PhrasePrefix { .. } | Node::Pattern { .. } => return None,
+            Node::Phrase { leaves, .. } => {
+                let terms = &self.plan.data[self.segment].terms;
+                let docs = leaves.iter().map(|&(_, leaf)| terms[leaf].info.map_or(0, |info| u64::from(info.doc_freq)));
+                let docs = docs.min().unwrap_or(0);
+                let walk = docs * ADVANCE * leaves.len() as u64;
+                Cost { docs, walk, set: walk + combine }
+            }
+            Node::PhrasePrefix { .. } | Node::Pattern { .. } => return None,
         })
     }
 
@@ -129,6 +138,10 @@ impl SegmentRun<'_> {
     /// such conditions, or walking them costs less than a set.
     pub(super) fn split_conditions(&self, node: &Node) -> Option<(Node, BitSet)> {
         let Node::Boolean { must, should, must_not, filter, min_should } = node else { return None };
+        // Conditions come before the look at positions.
+        if node.has_phrase() {
+            return None;
+        }
         let is_positive = !must.is_empty() || *min_should > 0;
         if !is_positive || (must_not.is_empty() && filter.is_empty()) {
             return None;

@@ -50,6 +50,19 @@ impl Node {
         }
     }
 
+    /// Whether it has a phrase at any depth.
+    pub(super) fn has_phrase(&self) -> bool {
+        match self {
+            Self::Phrase { .. } | Self::PhrasePrefix { .. } => true,
+            Self::Boolean { must, should, must_not, filter, .. } => {
+                [must, should, must_not, filter].into_iter().flatten().any(Self::has_phrase)
+            }
+            Self::DisMax { nodes, .. } => nodes.iter().any(Self::has_phrase),
+            Self::Constant { node, .. } | Self::Function { node, .. } => node.has_phrase(),
+            _ => false,
+        }
+    }
+
     /// Terms of a query that is nothing but a conjunction of terms.
     pub(super) fn conjunction_leaves(&self) -> Option<Vec<(usize, f32)>> {
         match self {

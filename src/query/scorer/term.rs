@@ -172,6 +172,57 @@ impl TermScorer {
         }
     }
 
+    /// A score that at least `k` documents have, as impacts tell: each impact is that of a document. `None` if they
+    /// tell of fewer, or there are more than `max_blocks` to look at. Comes before the first move.
+    pub fn reached(&self, k: usize, max_blocks: u32) -> Option<f32> {
+        let nth = k.checked_sub(1).filter(|_| self.weight.weight > 0.0)?;
+        let lengths = &self.weight.lengths;
+        // Without norms a document counts as one of norm 1, whatever is written.
+        let add = |factors: &mut Vec<f32>, impact: Impact| {
+            if impact.norm > 0 {
+                factors.push(impact.freq as f32 * lengths[usize::from(impact.norm)]);
+            }
+        };
+        let mut factors = Vec::new();
+        let mut ahead = self.postings.lookahead()?;
+        while let Some((_, last)) = ahead.group() {
+            ahead.group_impacts(|impact| add(&mut factors, impact));
+            let behind = last.saturating_add(1);
+            if ahead.is_behind(behind) {
+                break;
+            }
+            ahead.seek(behind);
+        }
+        if factors.len() <= nth && self.postings.doc_freq() / BLOCK_LEN as u32 <= max_blocks {
+            factors.clear();
+            let mut ahead = self.postings.lookahead()?;
+            while !ahead.is_tail() {
+                ahead.impacts(|impact| add(&mut factors, impact));
+                if ahead.is_last() {
+                    break;
+                }
+                ahead.next_block();
+            }
+        }
+        if factors.len() <= nth {
+            return None;
+        }
+        let (_, &mut factor, _) = factors.select_nth_unstable_by(nth, |a, b| b.total_cmp(a));
+        Some(bm25::score(self.weight.weight, factor))
+    }
+
+    /// Bound for all documents of `from..to`, which it was not moved behind. Windows ascend, and may be asked for beside
+    /// [`Self::bound_at`].
+    pub fn bound_within(&mut self, from: u32, to: u32) -> f32 {
+        if self.postings.is_at_end() {
+            return f32::NEG_INFINITY;
+        }
+        self.windows();
+        let Self { windows, weight, .. } = self;
+        let score = |impact: Impact| weight.score(impact.freq as f32, impact.norm);
+        windows.as_mut().map_or(f32::INFINITY, |windows| windows.of(from, from, to, score))
+    }
+
     /// Bound for all documents of `from..to`. Windows ascend.
     pub fn window_bound(&mut self, from: u32, to: u32) -> f32 {
         let Some(lookahead) = &mut self.lookahead else {
