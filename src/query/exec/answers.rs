@@ -162,7 +162,7 @@ impl Plan {
             Some(Bulk::Conjunction(mut terms)) => collect::conjunction(&mut terms, run.window.start, &mut ranking)?,
             None => {
                 if let Some(mut scorer) = run.build(root, true) {
-                    let skips = matches!(effort, Effort::Skip) || apart;
+                    let skips = matches!(effort, Effort::Skip) || (counts && run.is_far_best_as_set(root));
                     let passed = collect::each(scorer.as_mut(), &run.window, &mut ranking, skips)?;
                     found = (!skips).then_some(passed);
                 } else {

@@ -37,6 +37,8 @@ const ADVANCE: u64 = 5;
 const DOCS_PER_UNIT: u64 = 512;
 /// Documents that are scored for each one that conditions leave, at most: with fewer left, these lead.
 const DOCS_PER_ACCEPTED: u64 = 64;
+/// What going through all documents of a tree costs in sets of them, for it to be worth a second pass.
+const WALKS_PER_SET: u64 = 16;
 /// Documents between two looks at the cancel flag are those of so many blocks.
 const CANCEL_EVERY: u32 = 64;
 
@@ -64,6 +66,11 @@ impl SegmentRun<'_> {
     /// Whether a set of a tree costs no more than going through its documents.
     pub(super) fn is_best_as_set(&self, root: &Node) -> bool {
         self.cost(root).is_some_and(|cost| cost.set <= cost.walk)
+    }
+
+    /// Whether a set, and a pass over what can win, cost less than going through all documents.
+    pub(super) fn is_far_best_as_set(&self, root: &Node) -> bool {
+        self.cost(root).is_some_and(|cost| cost.set <= cost.walk / WALKS_PER_SET)
     }
 
     /// The documents of a tree.
