@@ -90,6 +90,7 @@ impl Highlighter {
                 places.push((token.position, range));
             }
         });
+        places.values_mut().for_each(|places| places.sort_by_key(|(position, _)| *position));
         for (terms, slop) in &self.phrases {
             mark_phrase(terms, *slop, &places, &mut found);
         }
@@ -117,8 +118,11 @@ fn mark_phrase(
         let start = i64::from(*position) - i64::from(*first_place);
         let others = terms[1..].iter().map(|(place, term)| {
             let wanted = start + i64::from(*place);
-            let near =
-                all(term).iter().map(|(position, range)| ((i64::from(*position) - wanted).unsigned_abs(), range));
+            // The nearest is the last one in front, or the first one behind.
+            let list = all(term);
+            let behind = list.partition_point(|(position, _)| i64::from(*position) < wanted);
+            let near = list[behind.saturating_sub(1)..].iter().take(2);
+            let near = near.map(|(position, range)| ((i64::from(*position) - wanted).unsigned_abs(), range));
             near.min_by_key(|(distance, _)| *distance).filter(|(distance, _)| *distance <= u64::from(slop))
         });
         if let Some(others) = others.map(|near| near.map(|(_, range)| range.clone())).collect::<Option<Vec<_>>>() {
@@ -157,6 +161,20 @@ mod tests {
         let text = "Range requests; a range of caches. Java request in WASM: range-requests";
         assert_eq!(marked(&query, text), ["Range", "requests", "caches", "WASM", "range", "requests"]);
         assert!(query.highlighter(FieldOrd(2)).is_empty());
+    }
+
+    #[test]
+    fn phrases_are_marked_in_long_texts_of_few_words() {
+        let phrase = |slop| {
+            let terms = vec![(0, b"a1".to_vec()), (1, b"b1".to_vec()), (2, b"a1".to_vec())];
+            Query::Phrase(PhraseQuery { field: FIELD, terms, slop })
+        };
+        let text = format!("b1 {}c1 b1 a1 c1 a1", "a1 b1 ".repeat(20_000));
+        let exact = marked(&phrase(0), &text);
+        // All that alternates, up to the last `a1` of it.
+        assert_eq!(exact.len(), 2 * 20_000 - 1);
+        // With the last pair, and the three words behind it.
+        assert_eq!(marked(&phrase(2), &text).len(), exact.len() + 4);
     }
 
     #[test]
