@@ -74,6 +74,7 @@ pub(in crate::query) fn conjunction(terms: &mut [TermScorer], from: u32, ranking
     // What the terms from each place on can give at most, between the borders of the block.
     let mut rest = all_rest.clone();
     let is_dense: Vec<bool> = others.iter().map(|term| term.cost() <= lead.cost() * MAX_BLOCKS_BESIDE).collect();
+    let mut bounds: Vec<f64> = max_scores.iter().map(|&max| f64::from(max)).collect();
     let has_dense = is_dense.contains(&true);
     let accepts_all = ranking.accept.all();
     let (mut docs, mut scores) = ([0; BLOCK_LEN], [0.0; BLOCK_LEN]);
@@ -92,7 +93,8 @@ pub(in crate::query) fn conjunction(terms: &mut [TermScorer], from: u32, ranking
             let to = last.saturating_add(1);
             for (place, term) in others.iter_mut().enumerate().rev() {
                 let bound = if is_dense[place] { term.bound_within(doc, to) } else { max_scores[place] };
-                rest[place] = rest[place + 1] + f64::from(bound);
+                bounds[place] = f64::from(bound);
+                rest[place] = rest[place + 1] + bounds[place];
             }
         }
         if !passes(bound, &rest) {
@@ -107,8 +109,9 @@ pub(in crate::query) fn conjunction(terms: &mut [TermScorer], from: u32, ranking
             (docs[len], sums[len]) = (doc, sum);
             len += usize::from((sum + rest[0]) as f32 > threshold && (accepts_all || ranking.accept.has(doc)));
         }
-        for (term, &rest) in others.iter_mut().zip(&rest[1..]) {
-            len = term.add_scores(&mut docs[..len], &mut sums, rest, threshold);
+        for (place, term) in others.iter_mut().enumerate() {
+            let bound = is_dense[place].then_some(bounds[place]);
+            len = term.add_scores(&mut docs[..len], &mut sums, bound, rest[place + 1], threshold);
         }
         for (&doc, &sum) in docs[..len].iter().zip(&sums) {
             ranking.offer_accepted(doc, sum as f32, &mut threshold);
@@ -144,7 +147,7 @@ pub(in crate::query) fn conjunction_and_count(terms: &mut [TermScorer], ranking:
             len += usize::from(accepts_all || ranking.accept.has(docs[ix]));
         }
         for term in others.iter_mut() {
-            len = term.add_scores(&mut docs[..len], &mut sums, 0.0, f32::NEG_INFINITY);
+            len = term.add_scores(&mut docs[..len], &mut sums, None, 0.0, f32::NEG_INFINITY);
         }
         found += len as u64;
         for (&doc, &sum) in docs[..len].iter().zip(&sums) {

@@ -284,10 +284,19 @@ impl TermScorer {
     }
 
     /// Keeps those of `docs`, which ascend, that the term has and that with its score and `rest` pass the threshold;
-    /// their number. Scores are added to `sums`.
+    /// their number. Scores are added to `sums`. `bound` is that of the term for all of them; else it is that of each
+    /// block.
     #[inline]
-    pub fn add_scores(&mut self, docs: &mut [u32], sums: &mut [f64; BLOCK_LEN], rest: f64, threshold: f32) -> usize {
-        let (mut kept, mut bound, mut bounded_to) = (0, f64::INFINITY, 0);
+    pub fn add_scores(
+        &mut self,
+        docs: &mut [u32],
+        sums: &mut [f64; BLOCK_LEN],
+        bound: Option<f64>,
+        rest: f64,
+        threshold: f32,
+    ) -> usize {
+        let (mut kept, mut bounded_to) = (0, if bound.is_some() { END } else { 0 });
+        let mut bound = bound.unwrap_or(f64::INFINITY);
         let is_pruned = threshold > f32::NEG_INFINITY;
         for ix in 0..docs.len() {
             let doc = docs[ix];
