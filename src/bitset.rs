@@ -167,6 +167,13 @@ impl BitSet {
         self.words.iter().all(|&word| word == 0)
     }
 
+    /// Whether everything below [`Self::len`] is in the set.
+    pub fn is_full(&self) -> bool {
+        let (whole, tail) = (self.len as usize / 64, self.len % 64);
+        self.words[..whole].iter().all(|&word| word == u64::MAX)
+            && (tail == 0 || self.words[whole] == (1u64 << tail) - 1)
+    }
+
     /// Smallest member at or above `from`.
     #[inline]
     pub fn next_set(&self, from: u32) -> Option<u32> {
@@ -483,6 +490,8 @@ mod tests {
         for len in (0..=130).chain([511, 512, 513, 4096, 5000]) {
             let (set, twin) = random_set(&mut rng, len);
             assert_eq!(set.count() as usize, twin.len(), "seed {seed}");
+            assert_eq!(set.is_full(), twin.len() == len as usize, "seed {seed}");
+            assert!(BitSet::full(len).is_full());
             assert!(set.iter().eq(twin.iter().copied()), "seed {seed}");
             let (start, end) = (rng.u32(0..=len), rng.u32(0..=len + 70));
             let expected: Vec<_> = twin.iter().copied().filter(|&ord| ord >= start && ord < end).collect();

@@ -12,7 +12,10 @@
 
 #![forbid(unsafe_code)]
 
-use std::ops::Range;
+use std::{
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 use bytes::Bytes;
 
@@ -25,6 +28,8 @@ use crate::codec::Write;
 const VERSION: u8 = 1;
 /// First byte of the metadata of a column with points.
 const POINTS_VERSION: u8 = 2;
+/// Counts of values are kept up to so many values: 64 KiB.
+const MAX_KEPT_COUNTS: usize = 4096;
 /// A block entry is at least this long, which bounds allocations.
 const MIN_ENTRY_BYTES: usize = 19;
 
@@ -53,6 +58,8 @@ pub struct ColumnMeta {
     offsets: Vec<u64>,
     dictionary: Option<DictionaryIndex>,
     points: Option<PointsIndex>,
+    /// Documents per value, once they were counted over all.
+    all_counts: OnceLock<Arc<[(u64, u32)]>>,
 }
 
 /// Writes metadata. `dictionary` is the written index of a keyword column, `points` that of points.
@@ -141,7 +148,7 @@ impl ColumnMeta {
         if too_great {
             return Err(reader.bad("a value that the column cannot have"));
         }
-        Ok(Self { kind, num_docs, blocks, offsets, dictionary, points })
+        Ok(Self { kind, num_docs, blocks, offsets, dictionary, points, all_counts: OnceLock::new() })
     }
 
     /// What the column holds.
@@ -225,9 +232,23 @@ impl ColumnMeta {
         PackedBlock::parse(block, docs.start, docs.end - docs.start, meta, bytes)
     }
 
+    /// How many documents have each value, ascending by value, where that was kept: [`Self::keep_counts`].
+    pub fn all_counts(&self) -> Option<&[(u64, u32)]> {
+        self.all_counts.get().map(AsRef::as_ref)
+    }
+
+    /// Keeps how many documents have each value, deleted ones included, unless there are many values: a segment does not
+    /// change, and facets over all of it are asked for again.
+    pub fn keep_counts(&self, counts: &[(u64, u32)]) {
+        if counts.len() <= MAX_KEPT_COUNTS {
+            self.all_counts.get_or_init(|| counts.into());
+        }
+    }
+
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        self.blocks.capacity() * size_of::<BlockMeta>()
+        self.all_counts().map_or(0, size_of_val)
+            + self.blocks.capacity() * size_of::<BlockMeta>()
             + self.offsets.capacity() * 8
             + self.dictionary.as_ref().map_or(0, DictionaryIndex::memory_bytes)
             + self.points.as_ref().map_or(0, PointsIndex::memory_bytes)

@@ -18,6 +18,11 @@ mod builder;
 pub mod dictionary;
 mod facet;
 mod filter;
+mod lanes;
+#[cfg(target_arch = "x86_64")]
+mod lanes_avx2;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod lanes_simd128;
 mod matcher;
 mod merge;
 mod meta;

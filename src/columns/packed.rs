@@ -10,11 +10,12 @@ use bytes::Bytes;
 use super::{
     BlockMeta, ColumnError, ValueRanges,
     block::{HAS_MISSING, HAS_SEVERAL, HEADER_BYTES},
+    lanes::{GROUP, Lanes},
     pack::{packed_at, packed_len, unpack},
 };
 
-/// Documents whose values are tested together: one word of a bit set.
-const GROUP: usize = 64;
+/// Documents of 64 up to which their values are read one by one.
+const FEW: u32 = 8;
 
 /// Where the parts of a block are. Everything but the values themselves was checked.
 #[derive(Debug, Clone, Default)]
@@ -203,6 +204,18 @@ impl PackedBlock {
     pub fn matching(&self, ranges: &ValueRanges, mut visit: impl FnMut(usize, u64)) {
         let base = self.first_doc as usize / GROUP;
         let groups = (self.num_docs as usize).div_ceil(GROUP);
+        if let (Some((from, to)), Some(lanes)) = (ranges.as_one(), self.lanes()) {
+            // None: nothing of the range can be in the block.
+            let Some(Some((from, to))) = self.packed_range((from, to)) else { return };
+            for group in 0..groups {
+                let bits = lanes.in_range(self.packed_group(group), from as u32, (to - from) as u32);
+                let bits = bits & self.group_mask(group);
+                if bits != 0 {
+                    visit(base + group, bits);
+                }
+            }
+            return;
+        }
         match (ranges.as_one().and_then(|range| self.packed_range(range)), &self.layout.starts) {
             // Nothing of the range can be in the block.
             (Some(None), _) => {}
@@ -211,7 +224,7 @@ impl PackedBlock {
                 for group in 0..groups {
                     let present = match self.layout.presence_at {
                         Some(at) => presence_word(&self.bytes[at..], group, self.num_docs),
-                        None => u64::MAX >> (GROUP - (self.num_docs as usize - group * GROUP).min(GROUP)),
+                        None => self.group_mask(group),
                     };
                     let first = self.layout.ranks.get(group).map_or(group * GROUP, |&rank| usize::from(rank));
                     let count = present.count_ones() as usize;
@@ -240,6 +253,62 @@ impl PackedBlock {
                 }
             }
         }
+    }
+
+    /// How values are read 64 at a time, where each document has one and they are not too wide.
+    fn lanes(&self) -> Option<Lanes> {
+        let is_plain = self.layout.presence_at.is_none() && self.layout.starts.is_none();
+        Lanes::new(self.layout.width).filter(|_| is_plain && self.num_docs > 0)
+    }
+
+    /// Packed numbers from those of a group of documents on, where each document has one.
+    #[inline]
+    fn packed_group(&self, group: usize) -> &[u8] {
+        let at = self.layout.values_at + group * (GROUP / 8) * usize::from(self.layout.width);
+        self.bytes.get(at..).unwrap_or_default()
+    }
+
+    /// The documents that a group has.
+    #[inline]
+    fn group_mask(&self, group: usize) -> u64 {
+        u64::MAX >> (GROUP - (self.num_docs as usize - group * GROUP).min(GROUP))
+    }
+
+    /// Hands over the value of each document whose bit is set in `words`, those of the segment, with a number that
+    /// changes from one to the next. False, and nothing done, where values are not single small numbers.
+    pub(super) fn each_single(&self, words: &[u64], mut visit: impl FnMut(u64, usize)) -> bool {
+        let Some(lanes) = self.lanes() else { return false };
+        let base = self.first_doc as usize / GROUP;
+        let value = |number: u32| (u64::from(number) << self.layout.shift).wrapping_add(self.min);
+        let mut numbers = [0; GROUP];
+        for group in 0..(self.num_docs as usize).div_ceil(GROUP) {
+            let mask = self.group_mask(group);
+            let mut word = words.get(base + group).copied().unwrap_or(0) & mask;
+            if word == 0 {
+                continue;
+            }
+            let packed = self.packed_group(group);
+            if word.count_ones() < FEW {
+                while word != 0 {
+                    let ix = word.trailing_zeros() as usize;
+                    visit(value(lanes.number(packed, ix)), ix);
+                    word &= word - 1;
+                }
+                continue;
+            }
+            lanes.unpack(packed, &mut numbers);
+            if word == u64::MAX {
+                numbers.iter().enumerate().for_each(|(ix, &number)| visit(value(number), ix));
+                continue;
+            }
+            let mut turn = 0;
+            while word != 0 {
+                visit(value(numbers[word.trailing_zeros() as usize % GROUP]), turn);
+                word &= word - 1;
+                turn += 1;
+            }
+        }
+        true
     }
 
     /// How many documents have a value in `ranges`.

@@ -44,6 +44,13 @@ impl Batch {
         Slot { segment, ix: self.wants[segment].len() - 1 }
     }
 
+    /// Makes a range that was added longer.
+    pub fn extend(&mut self, slot: Slot, end: u64) {
+        if let Some(want) = self.wants.get_mut(slot.segment).and_then(|wants| wants.get_mut(slot.ix)) {
+            want.range.end = want.range.end.max(end);
+        }
+    }
+
     /// Whether nothing is wanted.
     pub fn is_empty(&self) -> bool {
         self.wants.iter().all(Vec::is_empty)

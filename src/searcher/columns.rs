@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use bytes::Bytes;
 
@@ -25,25 +25,44 @@ use crate::{
 /// Columns of a segment up to this many bytes are read whole in the first wave.
 const SMALL_BYTES: u64 = 128 << 10;
 
-/// Marks numbers of blocks of points among those of value blocks.
-const POINTS: u32 = 1 << 31;
-
-/// Packed bytes of the column blocks of one segment that were read, by field and block.
+/// Packed bytes of the column blocks of one segment that were read, by field and place in the column. Blocks next to
+/// each other that are asked for together are one range.
 #[derive(Debug, Default)]
 pub(super) struct SegmentColumns {
-    blocks: HashMap<(FieldOrd, u32), Slot>,
-    bytes: HashMap<(FieldOrd, u32), Bytes>,
+    wanted: BTreeMap<(FieldOrd, u64), (u64, Slot)>,
+    bytes: BTreeMap<(FieldOrd, u64), Bytes>,
 }
 
 impl SegmentColumns {
-    /// Asks for one block, unless it was asked for before or has no bytes.
+    /// Asks for one block, unless it was asked for before or has no bytes. Between two calls of [`Self::take`] there is
+    /// one batch.
     pub fn want(&mut self, batch: &mut Batch, segment: usize, field: FieldOrd, column: &ColumnMeta, block: u32) {
-        let range = column.block_range(block);
-        if range.is_empty() || self.bytes.contains_key(&(field, block)) {
+        self.want_range(batch, segment, field, column.block_range(block));
+    }
+
+    fn want_range(&mut self, batch: &mut Batch, segment: usize, field: FieldOrd, range: Range<u64>) {
+        if range.is_empty() || self.cut(field, &range).is_some() {
             return;
         }
-        let slot = self.blocks.entry((field, block));
-        slot.or_insert_with(|| batch.push(segment, SectionKind::Column, field, range));
+        let before = self.wanted.range_mut((field, 0)..=(field, range.start)).next_back();
+        match before.map(|(_, wanted)| wanted).filter(|(end, _)| *end >= range.start) {
+            Some((end, _)) if *end >= range.end => {}
+            Some((end, slot)) => {
+                *end = range.end;
+                batch.extend(*slot, range.end);
+            }
+            None => {
+                let slot = batch.push(segment, SectionKind::Column, field, range.clone());
+                self.wanted.insert((field, range.start), (range.end, slot));
+            }
+        }
+    }
+
+    /// Bytes of a range that was read, perhaps as a part of a longer one.
+    fn cut(&self, field: FieldOrd, range: &Range<u64>) -> Option<Bytes> {
+        let (&(_, start), bytes) = self.bytes.range((field, 0)..=(field, range.start)).next_back()?;
+        let (from, to) = (range.start - start, range.end - start);
+        (to <= bytes.len() as u64).then(|| bytes.slice(from as usize..to as usize))
     }
 
     /// Asks for all blocks that have values, if the column is small: then it is not worth a wave of its own to know
@@ -57,24 +76,23 @@ impl SegmentColumns {
 
     /// Asks for one block of points.
     pub fn want_points(&mut self, batch: &mut Batch, segment: usize, field: FieldOrd, column: &ColumnMeta, block: u32) {
-        let key = (field, POINTS | block);
-        if let (Some(points), false) = (column.points(), self.bytes.contains_key(&key)) {
-            let slot = self.blocks.entry(key);
-            slot.or_insert_with(|| batch.push(segment, SectionKind::Column, field, points.block_range(block)));
+        if let Some(points) = column.points() {
+            self.want_range(batch, segment, field, points.block_range(block));
         }
     }
 
     /// Decodes one block of points that was read.
     pub fn points(&self, field: FieldOrd, column: &ColumnMeta, block: u32) -> Result<PointsBlock> {
-        let bytes = self.bytes.get(&(field, POINTS | block)).map(Bytes::as_ref).unwrap_or_default();
         let missing = || Error::new(ErrorKind::Corrupt, "the column has no points");
-        let decoded = column.points().ok_or_else(missing)?.decode(block, bytes).map_err(Error::from);
+        let points = column.points().ok_or_else(missing)?;
+        let bytes = self.cut(field, &points.block_range(block)).unwrap_or_default();
+        let decoded = points.decode(block, &bytes).map_err(Error::from);
         decoded.map_err(|error| error.at(format!("field {}", field.0)))
     }
 
     /// Takes what was read.
     pub fn take(&mut self, fetched: &Fetched) -> Result<()> {
-        for (key, slot) in self.blocks.drain() {
+        for (key, (_, slot)) in std::mem::take(&mut self.wanted) {
             self.bytes.insert(key, fetched.get(slot)?.clone());
         }
         Ok(())
@@ -82,13 +100,13 @@ impl SegmentColumns {
 
     /// Opens one block that was read.
     pub fn open(&self, field: FieldOrd, column: &ColumnMeta, block: u32) -> Result<PackedBlock> {
-        let bytes = self.bytes.get(&(field, block)).cloned().unwrap_or_default();
+        let bytes = self.bytes(field, column, block);
         column.open_block(block, bytes).map_err(|error| Error::from(error).at(format!("field {}", field.0)))
     }
 
     /// The bytes of one block; empty if it was not read.
-    pub fn bytes(&self, field: FieldOrd, block: u32) -> Bytes {
-        self.bytes.get(&(field, block)).cloned().unwrap_or_default()
+    pub fn bytes(&self, field: FieldOrd, column: &ColumnMeta, block: u32) -> Bytes {
+        self.cut(field, &column.block_range(block)).unwrap_or_default()
     }
 }
 

@@ -57,7 +57,7 @@ impl Countable<'_> {
         let docs = self.column.block_docs(block);
         let accepts = self.accept.is_none_or(|ranges| self.column.verdict(block, ranges) != BlockVerdict::None);
         let has_values = self.column.blocks().get(block as usize).is_some_and(|meta| meta.num_values > 0);
-        accepts && has_values && self.matching.count_range(docs.start, docs.end) > 0
+        accepts && has_values && self.matching.next_set(docs.start).is_some_and(|doc| doc < docs.end)
     }
 }
 
@@ -83,8 +83,22 @@ impl FacetWork {
             }
     }
 
+    /// Whether all documents of a segment are counted by value.
+    fn counts_all(&self, of: Countable<'_>) -> bool {
+        let is_by_value = matches!(self.ask.counted, Counted::Values { .. });
+        is_by_value && of.matching.len() == of.column.num_docs() && of.matching.is_full()
+    }
+
+    /// The counts of a segment, where they are known.
+    fn known<'c>(&self, of: Countable<'c>) -> Option<&'c [(u64, u32)]> {
+        of.column.all_counts().filter(|_| self.counts_all(of))
+    }
+
     /// Asks for the blocks that have to be read.
     pub fn want(&self, of: Countable<'_>, columns: &mut SegmentColumns, batch: &mut Batch) {
+        if self.known(of).is_some() {
+            return;
+        }
         for block in (0..of.column.blocks().len() as u32).filter(|&block| self.needs(of, block)) {
             columns.want(batch, of.segment, self.ask.field, of.column, block);
         }
@@ -115,6 +129,29 @@ impl FacetWork {
             }
             return Ok(());
         }
+        let mut counts = match self.known(of) {
+            Some(known) => known.to_vec(),
+            None => self.count_values(of, columns, pace).await?,
+        };
+        if let Some(accept) = of.accept {
+            counts.retain(|&(ord, _)| accept.contains(ord));
+        }
+        if self.ask.kind == ColumnKind::Keyword {
+            self.keywords.push(KeywordCounts { segment: of.segment, column: column.clone(), counts });
+        } else {
+            counts.into_iter().for_each(|(value, count)| *self.values.entry(value).or_default() += u64::from(count));
+        }
+        Ok(())
+    }
+
+    /// Values, or starts of intervals, with their counts in one segment, ascending.
+    async fn count_values(
+        &self,
+        of: Countable<'_>,
+        columns: &SegmentColumns,
+        pace: &mut Pace<'_>,
+    ) -> Result<Vec<(u64, u32)>> {
+        let column = of.column;
         let mut counter = match self.ask.counted {
             Counted::Histogram { .. } => FacetCounter::sparse(),
             _ => FacetCounter::new(column),
@@ -129,16 +166,12 @@ impl FacetWork {
             }
             pace.step().await?;
         }
-        let mut counts = counter.into_counts();
-        if let Some(accept) = of.accept {
-            counts.retain(|&(ord, _)| accept.contains(ord));
+        let counts = counter.into_counts();
+        // Blocks that `accept` rules out were left out.
+        if of.accept.is_none() && self.counts_all(of) {
+            column.keep_counts(&counts);
         }
-        if self.ask.kind == ColumnKind::Keyword {
-            self.keywords.push(KeywordCounts { segment: of.segment, column: column.clone(), counts });
-        } else {
-            counts.into_iter().for_each(|(value, count)| *self.values.entry(value).or_default() += u64::from(count));
-        }
-        Ok(())
+        Ok(counts)
     }
 
     fn limit(&self) -> usize {

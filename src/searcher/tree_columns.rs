@@ -137,7 +137,7 @@ impl TreeColumns {
                     let what = format!("column of field {}: {} of {max_doc} documents", field.0, meta.num_docs());
                     return Err(Error::new(ErrorKind::Corrupt, what));
                 }
-                let blocks = (0..meta.blocks().len() as u32).map(|block| columns.bytes(field, block)).collect();
+                let blocks = (0..meta.blocks().len() as u32).map(|block| columns.bytes(field, &meta, block)).collect();
                 Ok(ColumnInput::Values { ranges, column: Arc::new(ColumnBytes { meta, blocks }) })
             }
         };

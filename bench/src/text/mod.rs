@@ -85,15 +85,12 @@ pub fn differential(effort: Effort) -> Vec<Row> {
 pub fn run(effort: Effort) -> Vec<Row> {
     let mut bench = Bench::prepare(effort);
     // For work on one kind of query.
-    if let Ok(only) = env::var("TEXT_CLASS") {
-        bench.classes.retain(|class| class.name.contains(&only));
-    }
+    let only = env::var("TEXT_CLASS").unwrap_or_default();
+    bench.classes.retain(|class| class.name.contains(&only));
     let mut rows = bench.compare();
     let mut measured: Vec<Measured> =
         bench.classes.iter().flat_map(|class| measure::measure(&bench.ours, &bench.peer, class, effort)).collect();
-    if env::var_os("TEXT_CLASS").is_none() {
-        measured.extend(columns::measure(&bench.corpus, &bench.peer, effort));
-    }
+    measured.extend(columns::measure(&bench.corpus, &bench.peer, &only, effort));
     export(&bench, &measured).unwrap_or_else(|error| panic!("queries for the package: {error}"));
     let mean = geometric_mean(measured.iter().map(Measured::ratio));
     rows.push(

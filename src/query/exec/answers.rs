@@ -140,6 +140,16 @@ impl Plan {
         let skips = !matches!(effort, Effort::All);
         // Conditions are sets of all documents, so that all lists have to be there.
         let is_whole = self.data[run.segment].partial.is_none();
+        if skips && is_whole {
+            let accept = Accept::new(run.filter);
+            if let Some(sparse) = run.sparse(&self.root, &accept, cancel)? {
+                run.rank_sparse(&sparse, &mut Ranking { top, segment: run.segment as u32, accept, cancel })?;
+                if let Effort::Count(count) = effort {
+                    **count += sparse.count();
+                }
+                return run.check();
+            }
+        }
         let split = if skips && is_whole { run.split_conditions(&self.root) } else { None };
         let (root, conditions) = split.as_ref().map_or((&self.root, None), |(core, set)| (core, Some(set)));
         let accept = Accept::new(run.filter).with_conditions(conditions);

@@ -8,5 +8,6 @@ mod build;
 mod counts;
 mod run;
 mod shapes;
+mod sparse;
 
 pub(super) use run::{SegmentRun, prefix_weights};

@@ -76,7 +76,7 @@ impl Node {
     }
 }
 
-fn terms_of(nodes: &[Node]) -> Option<Vec<(usize, f32)>> {
+pub(super) fn terms_of(nodes: &[Node]) -> Option<Vec<(usize, f32)>> {
     let term = |node: &Node| match node {
         Node::Term { leaf, boost } => Some((*leaf, *boost)),
         _ => None,
