@@ -24,7 +24,10 @@ pub struct FacetCounter {
 #[derive(Debug, Clone)]
 enum Counts {
     /// By ordinal, so many for each.
-    Dense { counts: Vec<u32>, ways: usize },
+    Dense {
+        counts: Vec<u32>,
+        ways: usize,
+    },
     Sparse(HashMap<u64, u32>),
 }
 
@@ -54,12 +57,13 @@ impl FacetCounter {
     /// Counts the documents of `block` that are in `docs`, each once per value it has.
     pub fn count(&mut self, block: &PackedBlock, docs: &BitSet) {
         if let Counts::Dense { counts, ways } = &mut self.counts {
-            let count = |value: u64, turn: usize| {
-                if let Some(count) = counts.get_mut((value as usize).wrapping_mul(*ways) + turn % *ways) {
-                    *count += 1;
-                }
+            let is_counted = if *ways == 1 {
+                block.each_single(docs.words(), |value, _| add_one(counts, value as usize))
+            } else {
+                let place = |value: u64, turn: usize| (value as usize).wrapping_mul(WAYS) + turn % WAYS;
+                block.each_single(docs.words(), |value, turn| add_one(counts, place(value, turn)))
             };
-            if block.each_single(docs.words(), count) {
+            if is_counted {
                 return;
             }
         }
@@ -84,11 +88,7 @@ impl FacetCounter {
     #[inline]
     fn add(&mut self, value: u64) {
         match &mut self.counts {
-            Counts::Dense { counts, ways } => {
-                if let Some(count) = counts.get_mut((value as usize).wrapping_mul(*ways)) {
-                    *count += 1;
-                }
-            }
+            Counts::Dense { counts, ways } => add_one(counts, (value as usize).wrapping_mul(*ways)),
             Counts::Sparse(counts) => *counts.entry(value).or_default() += 1,
         }
     }
@@ -106,5 +106,13 @@ impl FacetCounter {
                 counts
             }
         }
+    }
+}
+
+/// A place that is not there is one of a damaged block.
+#[inline(always)]
+fn add_one(counts: &mut [u32], place: usize) {
+    if let Some(count) = counts.get_mut(place) {
+        *count += 1;
     }
 }

@@ -154,14 +154,14 @@ fn number_of(id: &str) -> usize {
     id.trim_start_matches('d').parse().expect("made by id_of")
 }
 
-/// Measures every class that has `only` in its name.
+/// Measures every class that `is_meant`.
 ///
 /// # Panics
 /// If the engines answer differently.
-pub fn measure(corpus: &Corpus, peer: &Peer, only: &str, effort: Effort) -> Vec<Measured> {
+pub fn measure(corpus: &Corpus, peer: &Peer, is_meant: impl Fn(&str) -> bool, effort: Effort) -> Vec<Measured> {
     let per_class = if effort == Effort::Quick { 10 } else { 30 };
     let mut classes = classes(corpus, per_class);
-    classes.retain(|(name, _)| name.contains(only));
+    classes.retain(|(name, _)| is_meant(name));
     if classes.is_empty() {
         return Vec::new();
     }

@@ -142,7 +142,7 @@ impl Plan {
         let is_whole = self.data[run.segment].partial.is_none();
         if skips && is_whole {
             let accept = Accept::new(run.filter);
-            if let Some(sparse) = run.sparse(&self.root, &accept, cancel)? {
+            if let Some(sparse) = run.sparse(&self.root, &accept, true, cancel)? {
                 run.rank_sparse(&sparse, &mut Ranking { top, segment: run.segment as u32, accept, cancel })?;
                 if let Effort::Count(count) = effort {
                     **count += sparse.count();

@@ -50,7 +50,7 @@ impl SegmentRun<'_> {
         {
             return Ok(count);
         }
-        if let Some(sparse) = self.sparse(root, accept, cancel)? {
+        if let Some(sparse) = self.sparse(root, accept, false, cancel)? {
             return Ok(sparse.count());
         }
         if self.is_best_as_set(root) {

@@ -19,7 +19,7 @@ use crate::{
     query::{
         bind::Node,
         collect::{Accept, Ranking},
-        scorer::term::TermScorer,
+        scorer::{Scorer, term::TermScorer},
     },
 };
 
@@ -30,12 +30,18 @@ const MIN_DOCS_PER_MATCH: u64 = 8;
 /// Lists of fewer than one document in so many are not made a set of first.
 const DOCS_PER_LISTED: u64 = 64;
 
+/// A scored term with its boost.
+type Scored = (usize, f32);
+/// A clause behind how many documents it has.
+type Counted<'n> = (u64, Clause<'n>);
+
 /// What is left of a conjunction.
 pub(super) struct Sparse {
-    /// Scored terms with their boosts.
-    leaves: Vec<(usize, f32)>,
+    leaves: Vec<Scored>,
     /// Matching documents that count, ascending.
     docs: Vec<u32>,
+    /// Scores of the term behind `leaves`, the most frequent one, where it was scored while it was looked up.
+    last_scores: Option<Vec<f32>>,
 }
 
 /// One clause.
@@ -52,9 +58,15 @@ impl Sparse {
 }
 
 impl SegmentRun<'_> {
-    /// The matching documents of a conjunction under rare conditions; `None` of any other tree.
-    pub(super) fn sparse(&self, root: &Node, accept: &Accept<'_>, cancel: &Cancel) -> Result<Option<Sparse>> {
-        let Some((leaves, clauses)) = self.sparse_clauses(root) else { return Ok(None) };
+    /// The matching documents of a conjunction under rare conditions, to be scored or not; `None` of any other tree.
+    pub(super) fn sparse(
+        &self,
+        root: &Node,
+        accept: &Accept<'_>,
+        scored: bool,
+        cancel: &Cancel,
+    ) -> Result<Option<Sparse>> {
+        let Some((mut leaves, clauses)) = self.sparse_clauses(root) else { return Ok(None) };
         let (max_doc, mut rest) = (u64::from(self.max_doc()), clauses.into_iter().peekable());
         let Some((mut left, first)) = rest.next() else { return Ok(None) };
         let mut docs = Vec::new();
@@ -69,9 +81,27 @@ impl SegmentRun<'_> {
             }
             docs.extend(set.iter().filter(|&doc| accept.has(doc)));
         }
-        for (_, clause) in rest {
+        let mut last_scores = None;
+        while let Some((_, clause)) = rest.next() {
             cancel.check()?;
             match clause {
+                Clause::Term(leaf)
+                    if scored && rest.peek().is_none() && leaves.last().map(|one| one.0) == Some(leaf) =>
+                {
+                    let Some(mut term) = leaves.pop().and_then(|(leaf, boost)| self.term(leaf, boost)) else {
+                        docs.clear();
+                        continue;
+                    };
+                    let mut scores = Vec::with_capacity(docs.len());
+                    docs.retain(|&doc| {
+                        let is_there = term.advance(doc) == doc;
+                        if is_there {
+                            scores.push(term.score());
+                        }
+                        is_there
+                    });
+                    last_scores = Some(scores);
+                }
                 Clause::Term(leaf) => match self.postings(leaf, false) {
                     Some(mut postings) => docs.retain(|&doc| postings.advance(doc) == doc),
                     None => docs.clear(),
@@ -82,16 +112,16 @@ impl SegmentRun<'_> {
                 }
             }
         }
-        Ok(Some(Sparse { leaves, docs }))
+        Ok(Some(Sparse { leaves, docs, last_scores }))
     }
 
-    /// Scored terms, and all clauses by rising numbers of documents.
-    fn sparse_clauses<'n>(&self, root: &'n Node) -> Option<(Vec<(usize, f32)>, Vec<(u64, Clause<'n>)>)> {
+    /// Scored terms and all clauses, both by rising numbers of documents.
+    fn sparse_clauses<'n>(&self, root: &'n Node) -> Option<(Vec<Scored>, Vec<Counted<'n>>)> {
         let Node::Boolean { must, should, must_not, filter, min_should: 0 } = root else { return None };
         if !should.is_empty() || !must_not.is_empty() {
             return None;
         }
-        let leaves = match must.as_slice() {
+        let mut leaves = match must.as_slice() {
             [] => return None,
             [one @ Node::Boolean { .. }] => one.conjunction_leaves()?,
             must => terms_of(must)?,
@@ -106,6 +136,7 @@ impl SegmentRun<'_> {
             return None;
         }
         let doc_freq = |leaf: usize| self.plan.data[self.segment].terms[leaf].info.map_or(0, |info| info.doc_freq);
+        leaves.sort_by_key(|&(leaf, _)| doc_freq(leaf));
         clauses.extend(leaves.iter().map(|&(leaf, _)| (u64::from(doc_freq(leaf)), Clause::Term(leaf))));
         clauses.sort_by_key(|(docs, _)| *docs);
         Some((leaves, clauses))
@@ -131,34 +162,52 @@ impl SegmentRun<'_> {
         }
     }
 
-    /// Scores what is left.
+    /// Scores what is left. Each block of a list has few of these documents: its bound would cost more than it saves.
     pub(super) fn rank_sparse(&self, sparse: &Sparse, ranking: &mut Ranking<'_>) -> Result<()> {
         let terms = sparse.leaves.iter().map(|&(leaf, boost)| self.term(leaf, boost)).collect();
         let Some::<Vec<TermScorer>>(mut terms) = terms else { return Ok(()) };
-        // The order in which conjunctions add up.
-        terms.sort_by_key(|term| term.postings.doc_freq());
-        // What the terms behind each one can give at most.
-        let mut rest = vec![0.0; terms.len()];
-        for place in (1..terms.len()).rev() {
-            rest[place - 1] = rest[place] + f64::from(terms[place].max_score());
+        // What the terms from each one on can give at most.
+        let mut rest = vec![0.0; terms.len() + 1];
+        for place in (0..terms.len()).rev() {
+            rest[place] = rest[place + 1] + f64::from(terms[place].max_score());
         }
         let mut threshold = ranking.top.threshold();
-        for chunk in sparse.docs.chunks(BLOCK_LEN) {
+        let last_of = |place: usize| sparse.last_scores.as_ref().map_or(0.0, |scores| f64::from(scores[place]));
+        for (ix, chunk) in sparse.docs.chunks(BLOCK_LEN).enumerate() {
             ranking.cancel.check()?;
-            let (mut docs, mut sums, mut len) = ([0; BLOCK_LEN], [0.0; BLOCK_LEN], chunk.len());
-            docs[..len].copy_from_slice(chunk);
-            for (term, &rest) in terms.iter_mut().zip(&rest) {
-                len = term.add_scores(&mut docs[..len], &mut sums, rest, threshold);
+            let (mut places, mut sums, mut len) = ([0; BLOCK_LEN], [0.0; BLOCK_LEN], 0);
+            for place in 0..chunk.len() {
+                places[len] = place;
+                len += usize::from(can_pass(last_of(ix * BLOCK_LEN + place) + rest[0], threshold));
             }
-            for (&doc, &sum) in docs[..len].iter().zip(&sums) {
-                let score = sum as f32;
-                if score > threshold && ranking.top.push(score, (ranking.segment, doc)) {
+            for (term, &rest) in terms.iter_mut().zip(&rest[1..]) {
+                let mut kept = 0;
+                for at in 0..len {
+                    let place = places[at];
+                    term.advance(chunk[place]);
+                    let sum = sums[at] + f64::from(term.score());
+                    (places[kept], sums[kept]) = (place, sum);
+                    kept += usize::from(can_pass(sum + last_of(ix * BLOCK_LEN + place) + rest, threshold));
+                }
+                len = kept;
+            }
+            for (&place, &sum) in places[..len].iter().zip(&sums) {
+                // The order in which conjunctions add up.
+                let score = (sum + last_of(ix * BLOCK_LEN + place)) as f32;
+                if score > threshold && ranking.top.push(score, (ranking.segment, chunk[place])) {
                     threshold = ranking.top.threshold();
                 }
             }
         }
         Ok(())
     }
+}
+
+/// Whether a sum, added up in any order, could be above the threshold.
+#[inline(always)]
+fn can_pass(sum: f64, threshold: f32) -> bool {
+    const SLACK: f64 = 1e-9;
+    (sum + sum.abs() * SLACK) as f32 > threshold
 }
 
 /// All documents of a list.
