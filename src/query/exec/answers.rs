@@ -143,7 +143,10 @@ impl Plan {
         if skips && is_whole {
             let accept = Accept::new(run.filter);
             if let Some(sparse) = run.sparse(&self.root, &accept, true, cancel)? {
-                run.rank_sparse(&sparse, &mut Ranking { top, segment: run.segment as u32, accept, cancel })?;
+                run.rank_sparse(
+                    &sparse,
+                    &mut Ranking { top, segment: run.segment as u32, accept, is_whole: true, cancel },
+                )?;
                 if let Effort::Count(count) = effort {
                     **count += sparse.count();
                 }
