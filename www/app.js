@@ -172,7 +172,8 @@ function vectorLeg(text) {
   const { vector: field } = current.fields;
   if (field === undefined || ask.mode === "text" || text === "") return {};
   const value = known.get(text.toLowerCase()) ?? embedded.get(text.toLowerCase());
-  if (value) return { vector: { field, value, k: Math.max(100, ask.limit) } };
+  // Some thousands of vectors: all of them are scored in a millisecond.
+  if (value) return { vector: { field, value, k: Math.max(100, ask.limit), exact: true } };
   if ($("embed").checked && !embedFailed) return { note: "Embedding the query …", wanted: true };
   return { note: embedFailed ? [`The model could not be loaded (${embedFailed}). The text alone answers.`] : [
     "This query has no vector yet, so the text alone answers. ",
@@ -184,7 +185,7 @@ function request() {
   const text = ask.text.trim();
   const { fields } = current;
   const base = { filter: toFilter(ask.filters), gpu: $("gpu").checked ? "auto" : "off" };
-  if (ask.like) return { request: { ...base, vector: { field: fields.vector, like: ask.like.id, k: Math.max(100, ask.limit) } } };
+  if (ask.like) return { request: { ...base, vector: { field: fields.vector, like: ask.like.id, k: Math.max(100, ask.limit), exact: true } } };
   const { vector, note, wanted } = vectorLeg(text);
   const useText = text !== "" && !(ask.mode === "vector" && vector);
   const lucene = $("lucene").checked;
