@@ -174,6 +174,14 @@ impl Default for Fuzziness {
 }
 
 impl Fuzziness {
+    /// From JSON: 0, 1, 2 or `"auto"`; `None` of anything else.
+    pub(super) fn of(found: &Value) -> Option<Self> {
+        match found.as_u64() {
+            Some(edits) => u8::try_from(edits).ok().filter(|&edits| edits <= MAX_EDITS).map(Self::Edits),
+            None => (found == "auto").then_some(Self::Auto),
+        }
+    }
+
     /// Edits that a word of `num_chars` characters may have.
     pub fn edits(self, num_chars: usize) -> u8 {
         match self {
@@ -186,11 +194,7 @@ impl Fuzziness {
 impl<'de> Deserialize<'de> for Fuzziness {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let found = Value::deserialize(deserializer)?;
-        match found.as_u64().filter(|&edits| edits <= u64::from(MAX_EDITS)) {
-            Some(edits) => Ok(Self::Edits(edits as u8)),
-            None if found == "auto" => Ok(Self::Auto),
-            None => Err(D::Error::custom(format!("fuzzy: expected 0, 1, 2 or \"auto\", found {found}"))),
-        }
+        Self::of(&found).ok_or_else(|| D::Error::custom(format!("fuzzy: expected 0, 1, 2 or \"auto\", found {found}")))
     }
 }
 

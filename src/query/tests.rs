@@ -516,13 +516,22 @@ fn patterns_that_are_too_broad_are_cut_and_say_so() {
     assert_eq!(Plan::new(&bad, vec![text]).unwrap_err().kind().code(), "invalid_argument");
 }
 
+/// The best `ks` documents and the count are those of looking at every document.
+fn assert_skipping_changes_nothing(plan: &Plan, filters: &[SegmentFilter], ks: [usize; 3], label: &str) {
+    let cancel = Cancel::new();
+    let all = plan.top_k_exhaustive(1_000_000, filters, &cancel).unwrap();
+    assert_eq!(plan.count(filters, &cancel).unwrap(), all.len() as u64, "count, {label}");
+    for k in ks {
+        assert_eq!(plan.top_k(k, filters, &cancel).unwrap(), all[..k.min(all.len())], "top {k}, {label}");
+    }
+}
+
 #[test]
 fn skipping_changes_nothing_on_long_lists() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     let corpus = corpus(&mut random, &[9_000, 2_000], 20);
-    let cancel = Cancel::new();
     for round in 0..90 {
         let terms = (0..random.usize(1..6)).map(|_| random_term(&mut random)).collect();
         let best_of = |random: &mut fastrand::Rng| Query::DisMax {
@@ -540,11 +549,7 @@ fn skipping_changes_nothing_on_long_lists() {
         let query = Query::Boolean(boolean);
         let (filters, _) = filters(&mut random, &corpus);
         let (plan, _) = corpus.plan(&query);
-        let all = plan.top_k_exhaustive(1_000_000, &filters, &cancel).unwrap();
-        assert_eq!(plan.count(&filters, &cancel).unwrap(), all.len() as u64);
-        for k in [1, 10, 300] {
-            assert_eq!(plan.top_k(k, &filters, &cancel).unwrap(), all[..k.min(all.len())], "top {k} of {query:?}");
-        }
+        assert_skipping_changes_nothing(&plan, &filters, [1, 10, 300], &format!("seed {seed}: {query:?}"));
     }
 }
 
@@ -597,17 +602,11 @@ fn nested_trees_skip_and_stay_the_same() {
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     let corpus = corpus(&mut random, &[6_000, 1_500], 20);
-    let cancel = Cancel::new();
     for round in 0..160 {
         let query = dense_tree(&mut random, 1 + round % 3);
         let (filters, _) = filters(&mut random, &corpus);
         let (plan, _) = corpus.plan(&query);
-        let all = plan.top_k_exhaustive(1_000_000, &filters, &cancel).unwrap();
-        assert_eq!(plan.count(&filters, &cancel).unwrap(), all.len() as u64, "seed {seed}: count of {query:?}");
-        for k in [1, 10, 200] {
-            let found = plan.top_k(k, &filters, &cancel).unwrap();
-            assert_eq!(found, all[..k.min(all.len())], "seed {seed}: top {k} of {query:?}");
-        }
+        assert_skipping_changes_nothing(&plan, &filters, [1, 10, 200], &format!("seed {seed}: {query:?}"));
     }
 }
 

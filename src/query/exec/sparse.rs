@@ -11,7 +11,6 @@
 #![forbid(unsafe_code)]
 
 use crate::{
-    bitset::BitSet,
     codec::bitpack::BLOCK_LEN,
     error::Result,
     platform::Cancel,
@@ -32,8 +31,8 @@ const DOCS_PER_LISTED: u64 = 64;
 
 /// A scored term with its boost.
 type Scored = (usize, f32);
-/// A clause behind how many documents it has.
-type Counted<'n> = (u64, Clause<'n>);
+/// A clause, a term or a condition, behind how many documents it has.
+type Counted<'n> = (u64, &'n Node);
 
 /// What is left of a conjunction.
 pub(super) struct Sparse {
@@ -42,12 +41,6 @@ pub(super) struct Sparse {
     docs: Vec<u32>,
     /// Scores of the term behind `leaves`, the most frequent one, where it was scored while it was looked up.
     last_scores: Option<Vec<f32>>,
-}
-
-/// One clause.
-enum Clause<'n> {
-    Term(usize),
-    Condition(&'n Node),
 }
 
 impl Sparse {
@@ -71,12 +64,12 @@ impl SegmentRun<'_> {
         let Some((mut left, first)) = rest.next() else { return Ok(None) };
         let mut docs = Vec::new();
         if left * DOCS_PER_LISTED < max_doc {
-            docs = self.docs_of(&first);
+            docs = self.docs_of(first);
             docs.retain(|&doc| accept.has(doc));
         } else {
-            let mut set = self.set_of(&first);
+            let mut set = self.tree_set(first);
             while let Some((num_docs, clause)) = rest.next_if(|(num_docs, _)| *num_docs <= left * ADVANCE) {
-                set.and(&self.set_of(&clause));
+                set.and(&self.tree_set(clause));
                 left = left * num_docs / max_doc.max(1);
             }
             docs.extend(set.iter().filter(|&doc| accept.has(doc)));
@@ -85,7 +78,7 @@ impl SegmentRun<'_> {
         while let Some((_, clause)) = rest.next() {
             cancel.check()?;
             match clause {
-                Clause::Term(leaf)
+                &Node::Term { leaf, .. }
                     if scored && rest.peek().is_none() && leaves.last().map(|one| one.0) == Some(leaf) =>
                 {
                     let Some(mut term) = leaves.pop().and_then(|(leaf, boost)| self.term(leaf, boost)) else {
@@ -102,11 +95,11 @@ impl SegmentRun<'_> {
                     });
                     last_scores = Some(scores);
                 }
-                Clause::Term(leaf) => match self.postings(leaf, false) {
+                &Node::Term { leaf, .. } => match self.postings(leaf, false) {
                     Some(mut postings) => docs.retain(|&doc| postings.advance(doc) == doc),
                     None => docs.clear(),
                 },
-                Clause::Condition(node) => {
+                node => {
                     let set = self.tree_set(node);
                     docs.retain(|&doc| set.contains(doc));
                 }
@@ -121,15 +114,14 @@ impl SegmentRun<'_> {
         if !should.is_empty() || !must_not.is_empty() {
             return None;
         }
-        let mut leaves = match must.as_slice() {
+        let (mut leaves, terms) = match must.as_slice() {
             [] => return None,
-            [one @ Node::Boolean { .. }] => one.conjunction_leaves()?,
-            must => terms_of(must)?,
+            [one @ Node::Boolean { must, .. }] => (one.conjunction_leaves()?, must.as_slice()),
+            must => (terms_of(must)?, must),
         };
         let mut clauses = Vec::with_capacity(filter.len() + leaves.len());
         for node in filter {
-            let clause = if let Node::Term { leaf, .. } = node { Clause::Term(*leaf) } else { Clause::Condition(node) };
-            clauses.push((self.cost(node)?.docs, clause));
+            clauses.push((self.cost(node)?.docs, node));
         }
         let conditions = clauses.iter().map(|(docs, _)| *docs).min()?;
         if conditions * MIN_DOCS_PER_MATCH > u64::from(self.max_doc()) {
@@ -137,28 +129,17 @@ impl SegmentRun<'_> {
         }
         let doc_freq = |leaf: usize| self.plan.data[self.segment].terms[leaf].info.map_or(0, |info| info.doc_freq);
         leaves.sort_by_key(|&(leaf, _)| doc_freq(leaf));
-        clauses.extend(leaves.iter().map(|&(leaf, _)| (u64::from(doc_freq(leaf)), Clause::Term(leaf))));
+        for node in terms {
+            clauses.push((self.cost(node)?.docs, node));
+        }
         clauses.sort_by_key(|(docs, _)| *docs);
         Some((leaves, clauses))
     }
 
-    fn set_of(&self, clause: &Clause<'_>) -> BitSet {
+    fn docs_of(&self, clause: &Node) -> Vec<u32> {
         match clause {
-            Clause::Condition(node) => self.tree_set(node),
-            Clause::Term(leaf) => {
-                let mut words = vec![0u64; (self.max_doc() as usize).div_ceil(64)];
-                if let Some(postings) = self.postings(*leaf, false) {
-                    postings.collect_into(&mut words);
-                }
-                BitSet::from_words(words, self.max_doc())
-            }
-        }
-    }
-
-    fn docs_of(&self, clause: &Clause<'_>) -> Vec<u32> {
-        match clause {
-            Clause::Condition(node) => self.tree_set(node).iter().collect(),
-            Clause::Term(leaf) => self.postings(*leaf, false).map_or(Vec::new(), listed),
+            Node::Term { leaf, .. } => self.postings(*leaf, false).map_or(Vec::new(), listed),
+            condition => self.tree_set(condition).iter().collect(),
         }
     }
 

@@ -11,20 +11,24 @@ pub(super) fn tolerant(query: Query, options: &ParseOptions) -> Query {
     if options.fuzzy == Fuzziness::default() {
         return query;
     }
-    let all = |queries: Vec<Query>| queries.into_iter().map(|query| tolerant(query, options)).collect();
+    near_terms(query, &|term| {
+        let is_code = options.fuzzy == Fuzziness::Auto && term.bytes().any(|byte| byte.is_ascii_digit());
+        let max_edits = if is_code { 0 } else { options.fuzzy.edits(term.chars().count()) };
+        FuzzyPattern { prefix_len: options.fuzzy_prefix_len, ..FuzzyPattern::new(term, max_edits) }
+    })
+}
+
+/// The query with the terms near its own besides them; a term whose pattern allows no edits stays as it is.
+pub(in crate::query) fn near_terms(query: Query, pattern_of: &dyn Fn(&str) -> FuzzyPattern) -> Query {
+    let all = |queries: Vec<Query>| queries.into_iter().map(|query| near_terms(query, pattern_of)).collect();
     match query {
-        Query::Term { field, term } => {
-            let text = std::str::from_utf8(&term).unwrap_or_default();
-            let is_code = options.fuzzy == Fuzziness::Auto && text.bytes().any(|byte| byte.is_ascii_digit());
-            let max_edits = if is_code { 0 } else { options.fuzzy.edits(text.chars().count()) };
-            if max_edits == 0 {
-                return Query::Term { field, term };
+        Query::Term { field, term } => match std::str::from_utf8(&term).map(pattern_of) {
+            Ok(pattern) if pattern.max_edits > 0 => {
+                Query::Pattern { field, pattern: TermPattern::Fuzzy(pattern), scoring: PatternScoring::Blended }
             }
-            let prefix_len = options.fuzzy_prefix_len;
-            let pattern = TermPattern::Fuzzy(FuzzyPattern { prefix_len, ..FuzzyPattern::new(text, max_edits) });
-            Query::Pattern { field, pattern, scoring: PatternScoring::Blended }
-        }
-        Query::Boost(inner, factor) => Query::Boost(Box::new(tolerant(*inner, options)), factor),
+            _ => Query::Term { field, term },
+        },
+        Query::Boost(inner, factor) => Query::Boost(Box::new(near_terms(*inner, pattern_of)), factor),
         Query::DisMax { queries, tie_breaker } => Query::DisMax { queries: all(queries), tie_breaker },
         Query::Boolean(boolean) => Query::Boolean(BooleanQuery {
             must: all(boolean.must),

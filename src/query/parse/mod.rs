@@ -15,6 +15,7 @@ use crate::{
     },
 };
 
+pub(in crate::query) use fuzzy::near_terms;
 pub use lucene::parse_lucene;
 pub use plain::parse_plain;
 

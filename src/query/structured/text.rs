@@ -7,7 +7,11 @@ use crate::{
     error::Result,
     query::{
         BooleanQuery, ParseField, PatternScoring, PhrasePrefixQuery, PhraseQuery, Query,
-        parse::words::{self, Piece},
+        parse::{
+            near_terms,
+            words::{self, Piece},
+        },
+        request::Fuzziness,
     },
     schema::FieldKind,
     terms::{FuzzyPattern, TermMatcher, TermPattern},
@@ -73,7 +77,7 @@ impl TreeReader<'_> {
         let object = Object::new(body, at, &keys)?;
         let (fields, text) = (self.text_fields(&object)?, object.need_text("text")?);
         let all = object.one_of("operator", &[("or", false), ("and", true)])?;
-        let edits = edits(&object, "fuzzy", Edits::Exactly(0))?;
+        let edits = edits(&object, "fuzzy", Fuzziness::default())?;
         let pieces: Vec<Piece> =
             words::pieces(text, &fields).into_iter().map(|piece| Piece::new(piece, &fields)).collect();
         let num_words: usize = pieces.iter().map(Piece::num_words).sum();
@@ -81,12 +85,13 @@ impl TreeReader<'_> {
             return Err(at.key("text").bad(format_args!("{num_words} words, at most {MAX_MATCH_WORDS}")));
         }
         let keep_stop_words = pieces.iter().all(Piece::is_all_stop_words);
+        let tolerant = |query| near_terms(query, &|term| FuzzyPattern::new(term, max_edits(edits, term)));
         let query = if all {
             let each = pieces.into_iter().filter_map(|piece| piece.whole(keep_stop_words));
-            words::all(each.map(|query| fuzzy(query, edits)).collect())
+            words::all(each.map(tolerant).collect())
         } else {
             let each = pieces.into_iter().flat_map(|piece| piece.each_word(keep_stop_words));
-            let should: Vec<_> = each.map(|query| fuzzy(query, edits)).collect();
+            let should: Vec<_> = each.map(tolerant).collect();
             let min_should_match = min_should_match(&object, should.len())?;
             match should.len() {
                 0 | 1 => words::any(should),
@@ -157,12 +162,12 @@ impl TreeReader<'_> {
     pub(super) fn fuzzy(&mut self, body: &Value, at: &At<'_>) -> Result<Query> {
         let object = Object::new(body, at, &["field", "value", "maxEdits", "prefixLength", "maxExpansions", "boost"])?;
         let field = self.text_field(object.need_text("field")?, &at.key("field"))?;
-        let edits = edits(&object, "maxEdits", Edits::Auto)?;
+        let edits = edits(&object, "maxEdits", Fuzziness::Auto)?;
         let prefix_len = object.count("prefixLength", 0..=255)?.unwrap_or(0);
         let max_expansions = object.count("maxExpansions", 1..=1024)?.unwrap_or(FuzzyPattern::DEFAULT_EXPANSIONS);
         let tokens = field.analyzer.tokens(object.need_text("value")?).into_iter();
         let each = tokens.map(|token| {
-            let max_edits = edits.of(&token.term);
+            let max_edits = max_edits(edits, &token.term);
             let pattern = FuzzyPattern { term: token.term, max_edits, prefix_len, max_expansions };
             let pattern = TermPattern::Fuzzy(pattern);
             Query::Pattern { field: field.field, pattern, scoring: PatternScoring::Blended }
@@ -171,56 +176,14 @@ impl TreeReader<'_> {
     }
 }
 
-/// How many edits a word may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Edits {
-    Exactly(u8),
-    /// By its length: none up to 2 characters, one up to 5, two from 6 on.
-    Auto,
-}
-
-impl Edits {
-    fn of(self, term: &str) -> u8 {
-        match (self, term.chars().count()) {
-            (Self::Exactly(edits), _) => edits,
-            (Self::Auto, 0..=2) => 0,
-            (Self::Auto, 3..=5) => 1,
-            (Self::Auto, _) => 2,
-        }
-    }
-}
-
 /// `0`, `1`, `2` or `"auto"`.
-fn edits(object: &Object<'_>, key: &str, default: Edits) -> Result<Edits> {
+fn edits(object: &Object<'_>, key: &str, default: Fuzziness) -> Result<Fuzziness> {
     match object.get(key) {
         None => Ok(default),
-        Some(Value::String(text)) if text == "auto" => Ok(Edits::Auto),
-        Some(found) => match found.as_u64().filter(|edits| *edits <= 2) {
-            Some(edits) => Ok(Edits::Exactly(edits as u8)),
-            None => object.expected(key, "0, 1, 2 or \"auto\"", found),
-        },
+        Some(found) => Fuzziness::of(found).map_or_else(|| object.expected(key, "0, 1, 2 or \"auto\"", found), Ok),
     }
 }
 
-/// The query with terms near its own instead of them.
-fn fuzzy(query: Query, edits: Edits) -> Query {
-    let all = |queries: Vec<Query>| queries.into_iter().map(|query| fuzzy(query, edits)).collect();
-    match query {
-        Query::Term { field, term } => match String::from_utf8(term) {
-            Ok(term) if edits.of(&term) > 0 => {
-                let pattern = TermPattern::Fuzzy(FuzzyPattern::new(term.as_str(), edits.of(&term)));
-                Query::Pattern { field, pattern, scoring: PatternScoring::Blended }
-            }
-            Ok(term) => Query::Term { field, term: term.into_bytes() },
-            Err(bad) => Query::Term { field, term: bad.into_bytes() },
-        },
-        Query::Boost(inner, factor) => Query::Boost(Box::new(fuzzy(*inner, edits)), factor),
-        Query::DisMax { queries, tie_breaker } => Query::DisMax { queries: all(queries), tie_breaker },
-        Query::Boolean(boolean) => Query::Boolean(BooleanQuery {
-            must: all(boolean.must),
-            should: all(boolean.should),
-            ..BooleanQuery { must: Vec::new(), should: Vec::new(), ..boolean }
-        }),
-        other => other,
-    }
+fn max_edits(edits: Fuzziness, term: &str) -> u8 {
+    edits.edits(term.chars().count())
 }
