@@ -228,7 +228,8 @@ impl Binder {
         must = merge_terms(must);
         let positive = !must.is_empty() || !filter.is_empty();
         if !positive {
-            if should.is_empty() && boolean.should.is_empty() && !must_not.is_empty() && min_should == 0 {
+            // Exclusions that exclude nothing here are still all that is asked for.
+            if boolean.should.is_empty() && !boolean.must_not.is_empty() && min_should == 0 {
                 filter.push(Node::All(1.0));
             } else {
                 min_should = min_should.max(1);

@@ -20,7 +20,6 @@ use crate::{
     query::{ColumnBytes, ColumnInput, ColumnLeaf, ColumnTest, KeywordTest, dictionary_blocks, keyword_ranges},
     segment::{OpenSegment, SectionKind},
     storage::File,
-    vectors::VectorOrd,
 };
 
 /// The id field, which every document has.
@@ -192,8 +191,8 @@ fn exists<F: File>(segment: &OpenSegment<F>, segment_ix: usize, field: FieldOrd,
     }
     let mut set = BitSet::new(max_doc);
     if let Some(vectors) = segment.vectors(field) {
-        let docs = (0..vectors.count()).map(|ord| vectors.doc_of(VectorOrd(ord)).0);
-        docs.filter(|&doc| doc < max_doc).for_each(|doc| {
+        let with_vector = vectors.docs_with_vector();
+        with_vector.iter_range(0, with_vector.len().min(max_doc)).for_each(|doc| {
             set.insert(doc);
         });
     } else if segment.reader().section(SectionKind::Norms, field).is_some() && max_doc > 0 {

@@ -305,6 +305,26 @@ fn errors_name_the_place() {
 }
 
 #[test]
+fn exclusions_alone_match_the_rest_even_where_they_exclude_nothing() {
+    let mut rng = fastrand::Rng::with_seed(5);
+    let fixture = fixture(MemoryStorage::new(), &mut rng, "dot", &[40, 20]);
+    let not = |clause: Value| json!({ "bool": { "mustNot": [clause] } });
+    let nowhere = [
+        json!({ "query": "-zzz", "syntax": "lucene" }),
+        json!({ "query": not(json!({ "term": { "field": "body", "value": "zzz" } })) }),
+        json!({ "query": not(json!({ "terms": { "field": "pages", "values": [] } })) }),
+        json!({ "query": not(json!({ "range": { "field": "year", "gte": 5, "lt": 3 } })) }),
+        json!({ "query": not(json!({ "none": {} })) }),
+    ];
+    for request in nowhere {
+        assert_eq!(fixture.search(request.clone()).total as usize, fixture.docs.len(), "{request}");
+    }
+    let in_one = json!({ "query": not(json!({ "term": { "field": "id", "value": fixture.docs[0].id } })) });
+    assert_eq!(fixture.search(in_one).total as usize, fixture.docs.len() - 1);
+    assert_eq!(fixture.search(json!({ "query": { "bool": {} } })).total, 0);
+}
+
+#[test]
 fn syntaxes_ids_and_highlights_work_inside_trees() {
     let mut rng = fastrand::Rng::with_seed(3);
     let fixture = fixture(MemoryStorage::new(), &mut rng, "dot", &[80, 20]);
