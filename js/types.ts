@@ -132,7 +132,16 @@ export interface VectorFieldOptions {
   dims: number;
   /** How vectors are compared. Default `"cosine"`. */
   metric?: Metric;
+  /** How the vectors near a query are estimated where there are thousands. Acts on what is written from then on. */
+  codes?: VectorCodes;
 }
+
+/**
+ * `"osq"` (default): a few bits of each component. `"pq"`: product quantization, a byte for 8 components; or a code of `pq`
+ * bytes, 1 up to the dimensions. `anisotropic`, 0–0.99 (default 0: off), is the cosine from which on a query counts as near: codes
+ * then keep the products with near queries best, at the cost of slower writing.
+ */
+export type VectorCodes = "osq" | "pq" | { pq: number; anisotropic?: number };
 
 /** How vectors are compared: larger scores are nearer with each of them. */
 export type Metric = "cosine" | "dot" | "l2";

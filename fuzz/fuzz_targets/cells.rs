@@ -12,8 +12,10 @@ fuzz_target!(|input: (Vec<u8>, Vec<u8>, Vec<u8>)| {
     while !probe.is_done() {
         let (stream, wanted) = probe.wanted();
         let bytes = if stream == CellStream::Centers { &centers } else { &codes };
-        let blocks: Vec<&[u8]> =
-            wanted.iter().map(|range| bytes.get(range.start as usize..range.end as usize).unwrap_or_default()).collect();
+        let blocks: Vec<&[u8]> = wanted
+            .iter()
+            .map(|range| bytes.get(range.start as usize..range.end as usize).unwrap_or_default())
+            .collect();
         if probe.feed(&blocks, true, |_| {}).is_err() {
             return;
         }

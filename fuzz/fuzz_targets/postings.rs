@@ -28,7 +28,8 @@ fuzz_target!(|data: &[u8]| {
     };
     let (docs, positions) = (Bytes::copy_from_slice(&bytes[..docs_end]), Bytes::copy_from_slice(&bytes[docs_end..]));
     let damage = Damage::default();
-    let mut postings = Postings::open(options, MAX_DOC, &info, TermBytes::whole(&info, docs.clone(), Some(positions)), &damage);
+    let mut postings =
+        Postings::open(options, MAX_DOC, &info, TermBytes::whole(&info, docs.clone(), Some(positions)), &damage);
     if let Some(mut lookahead) = postings.lookahead() {
         while !lookahead.is_last() {
             lookahead.next_block();

@@ -139,7 +139,7 @@ fn the_cpu_search_agrees_with_a_plain_scan() {
     println!("seed {seed}");
     let mut rng = fastrand::Rng::with_seed(seed);
     for metric in [Metric::Cosine, Metric::Dot, Metric::L2] {
-        let options = VectorOptions { dims: rng.u32(1..300), metric };
+        let options = VectorOptions::new(rng.u32(1..300), metric);
         let segments: Vec<TestSegment> = (0..rng.usize(0..4))
             .map(|_| {
                 let (num_docs, multi, filter) = (rng.u32(0..3000), rng.bool(), rng.bool());
@@ -172,7 +172,7 @@ fn the_cpu_search_agrees_with_a_plain_scan() {
 #[test]
 fn a_cancelled_search_ends_with_its_own_error() {
     let mut rng = fastrand::Rng::with_seed(1);
-    let segment = TestSegment::random(&mut rng, &VectorOptions { dims: 4, metric: Metric::Dot }, 100, false, false);
+    let segment = TestSegment::random(&mut rng, &VectorOptions::new(4, Metric::Dot), 100, false, false);
     let cancel = Cancel::new();
     cancel.cancel();
     let request = FlatRequest { queries: vec![vec![0.0; 4]], k: 3, mode: Mode::Off };
@@ -184,7 +184,7 @@ fn a_cancelled_search_ends_with_its_own_error() {
 #[test]
 fn a_query_that_does_not_fit_is_refused() {
     let mut rng = fastrand::Rng::with_seed(2);
-    let segment = TestSegment::random(&mut rng, &VectorOptions { dims: 4, metric: Metric::Dot }, 10, false, false);
+    let segment = TestSegment::random(&mut rng, &VectorOptions::new(4, Metric::Dot), 10, false, false);
     let gpu = GpuHost::new(GpuOptions::default());
     for query in [vec![0.0; 3], vec![f32::NAN; 4], vec![]] {
         let request = FlatRequest { queries: vec![query], k: 3, mode: Mode::Off };
@@ -211,7 +211,7 @@ fn rows_are_checked_when_they_are_fetched_and_not_again_while_they_stay_in_the_c
     use std::sync::Arc;
 
     let mut rng = fastrand::Rng::with_seed(9);
-    let options = VectorOptions { dims: 16, metric: Metric::Dot };
+    let options = VectorOptions::new(16, Metric::Dot);
     let good = TestSegment::random(&mut rng, &options, 2000, false, false);
     let bytes = crate::storage::File::as_slice(&good.file).unwrap().clone();
     let damaged = Replaced { good: bytes.clone(), damaged: flip(&bytes), is_damaged: Arc::default() };

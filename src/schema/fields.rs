@@ -91,19 +91,50 @@ impl Metric {
     }
 }
 
+/// How the vectors near a query are estimated, where a segment has so many that they lie in cells.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum VectorCodes {
+    /// A few bits of each component: quick to make and to score. The default.
+    #[default]
+    Osq,
+    /// Product quantization: a byte for each of so many groups of components.
+    Pq {
+        /// Bytes of a code, 1 to the number of components.
+        subspaces: u16,
+        /// Cosine from which on a query is near: errors along a vector then count more than those across it. 0: all
+        /// errors count alike.
+        anisotropic: f32,
+    },
+}
+
+impl VectorCodes {
+    /// Product quantization with a byte for 8 components of `dims`.
+    pub fn pq(dims: u32) -> Self {
+        Self::Pq { subspaces: dims.div_ceil(8) as u16, anisotropic: 0.0 }
+    }
+}
+
 /// A vector field.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq)]
 pub struct VectorOptions {
     /// Number of components, 1–4096.
     pub dims: u32,
     /// How vectors are compared. Default cosine.
-    #[serde(default = "default_metric")]
     pub metric: Metric,
+    /// How they are estimated. Acts on segments that are written from then on.
+    pub codes: VectorCodes,
 }
 
-fn default_metric() -> Metric {
-    Metric::Cosine
+impl VectorOptions {
+    /// Vectors of `dims` components, all else as by default.
+    pub fn new(dims: u32, metric: Metric) -> Self {
+        Self { dims, metric, codes: VectorCodes::default() }
+    }
+
+    /// Whether rows of both are of one form, so that they can be copied.
+    pub fn has_rows_of(&self, other: &Self) -> bool {
+        (self.dims, self.metric) == (other.dims, other.metric)
+    }
 }
 
 impl Schema {

@@ -87,7 +87,7 @@ impl Seen {
             all if all == text + self.string_lists => FieldKind::Keyword,
             all if all == self.number_lists && dims.is_some_and(|dims| dims <= MAX_DIMS as usize) => {
                 let dims = dims.unwrap_or_default() as u32;
-                FieldKind::Vector(VectorOptions { dims, metric: Metric::Cosine })
+                FieldKind::Vector(VectorOptions::new(dims, Metric::Cosine))
             }
             all if all == self.numbers + self.number_lists => FieldKind::Number,
             all if all == self.bools => FieldKind::Bool,
@@ -140,7 +140,7 @@ impl Schema {
             if total == 0 || !len.is_multiple_of(total) || len / total == 0 || len / total > MAX_DIMS as usize {
                 return Err(bad(format!("{len} numbers are not {total} vectors of 1 to {MAX_DIMS} dimensions")));
             }
-            let kind = FieldKind::Vector(VectorOptions { dims: (len / total) as u32, metric: Metric::Cosine });
+            let kind = FieldKind::Vector(VectorOptions::new((len / total) as u32, Metric::Cosine));
             seen.remove(&vectors.field);
             fields.push(Field { name: vectors.field.clone(), kind });
         }

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Field, FieldKind, Metric, Schema, TextOptions, VectorOptions};
+use super::{Field, FieldKind, Metric, Schema, TextOptions, VectorCodes, VectorOptions};
 use crate::{
     analysis::AnalyzerSpec,
     error::{Error, Result},
@@ -14,6 +14,8 @@ use crate::{
 pub const MAX_FIELDS: usize = 65_535;
 /// Components a vector may have.
 pub const MAX_DIMS: u32 = 4096;
+/// Cosine of near queries, of product quantizers.
+const MAX_ANISOTROPIC: f32 = 0.99;
 /// Length of a field name, UTF-8.
 pub const MAX_NAME_BYTES: usize = 256;
 
@@ -64,7 +66,7 @@ impl FieldKind {
         };
         let known: &[&str] = match kind {
             "text" => &["analyzer", "boost", "positions"],
-            "vector" => &["dims", "metric"],
+            "vector" => &["dims", "metric", "codes"],
             "keyword" | "number" | "integer" | "bool" | "date" | "json" => &[],
             _ => return Err(bad(format!("unknown type {kind:?}, expected {KINDS}"))),
         };
@@ -90,7 +92,18 @@ impl FieldKind {
             Self::Text(text) => json!({
                 "type": "text", "analyzer": text.analyzer.to_json(), "boost": text.boost, "positions": text.positions,
             }),
-            Self::Vector(vector) => json!({ "type": "vector", "dims": vector.dims, "metric": vector.metric }),
+            Self::Vector(vector) => {
+                let mut value = json!({ "type": "vector", "dims": vector.dims, "metric": vector.metric });
+                // What is as by default is left out: older readers know these schemas.
+                match vector.codes {
+                    VectorCodes::Osq => {}
+                    VectorCodes::Pq { subspaces, anisotropic: 0.0 } => value["codes"] = json!({ "pq": subspaces }),
+                    VectorCodes::Pq { subspaces, anisotropic } => {
+                        value["codes"] = json!({ "pq": subspaces, "anisotropic": anisotropic });
+                    }
+                }
+                value
+            }
             plain => json!({ "type": plain.name() }),
         };
         match value {
@@ -111,6 +124,17 @@ impl FieldKind {
             }
             Self::Vector(vector) if !(1..=MAX_DIMS).contains(&vector.dims) => {
                 Err(format!("{} dimensions, 1 to {MAX_DIMS} are possible", vector.dims))
+            }
+            Self::Vector(VectorOptions { dims, codes: VectorCodes::Pq { subspaces, anisotropic }, .. }) => {
+                if !(1..=*dims).contains(&u32::from(*subspaces)) {
+                    return Err(format!("codes of {subspaces} bytes for {dims} dimensions"));
+                }
+                let is_cosine = (0.0..=MAX_ANISOTROPIC).contains(anisotropic);
+                if is_cosine {
+                    Ok(())
+                } else {
+                    Err(format!("anisotropic {anisotropic}, 0 to {MAX_ANISOTROPIC} are possible"))
+                }
             }
             _ => Ok(()),
         }
@@ -140,7 +164,27 @@ fn vector_options(options: &Map<String, Value>, bad: impl Fn(String) -> Error) -
         Some("l2") => Metric::L2,
         Some(_) => return Err(bad("metric is cosine, dot or l2".to_owned())),
     };
-    Ok(VectorOptions { dims, metric })
+    let codes = match options.get("codes") {
+        Some(value) => vector_codes(dims, value).ok_or_else(|| {
+            bad("codes are \"osq\", \"pq\" or { \"pq\": bytes of a code, \"anisotropic\": cosine }".to_owned())
+        })?,
+        None => VectorCodes::default(),
+    };
+    Ok(VectorOptions { codes, ..VectorOptions::new(dims, metric) })
+}
+
+fn vector_codes(dims: u32, value: &Value) -> Option<VectorCodes> {
+    match value {
+        Value::String(name) if name == "osq" => Some(VectorCodes::Osq),
+        Value::String(name) if name == "pq" => Some(VectorCodes::pq(dims)),
+        Value::Object(map) => {
+            let known = |key: &String| key == "pq" || key == "anisotropic";
+            let subspaces = u16::try_from(map.get("pq")?.as_u64()?).ok().filter(|_| map.keys().all(known))?;
+            let anisotropic = map.get("anisotropic").map_or(Some(0.0), Value::as_f64)? as f32;
+            Some(VectorCodes::Pq { subspaces, anisotropic })
+        }
+        _ => None,
+    }
 }
 
 impl Schema {
@@ -218,7 +262,8 @@ impl Schema {
 
     /// This schema of an existing index, opened with `wanted`: fields keep their places, new ones are added
     /// behind, fields that `wanted` leaves out stay, and a text field's boost becomes the wanted one, since
-    /// it acts at query time only. Equal to `self` where nothing changes.
+    /// it acts at query time only; so do the codes of vectors, which segments have each of their own kind. Equal to `self`
+    /// where nothing changes.
     ///
     /// # Errors
     /// `invalid_argument` naming the field whose type or indexing differs: that takes a new index.
@@ -232,6 +277,9 @@ impl Schema {
             };
             if let (FieldKind::Text(have), FieldKind::Text(want)) = (&mut have.kind, &field.kind) {
                 have.boost = want.boost;
+            }
+            if let (FieldKind::Vector(have), FieldKind::Vector(want)) = (&mut have.kind, &field.kind) {
+                have.codes = want.codes;
             }
             if have.kind != field.kind {
                 let (have, want) = (Value::Object(have.kind.to_json()), Value::Object(field.kind.to_json()));

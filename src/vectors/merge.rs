@@ -52,7 +52,7 @@ impl VectorsMerger {
     ) -> Self {
         assert_eq!(sources.len(), docs.num_sources(), "one entry per source");
         for source in sources.iter().flatten() {
-            assert_eq!(source.options(), &options, "one schema for all sources");
+            assert!(source.options().has_rows_of(&options), "one schema for all sources");
         }
         let reads = WindowOptions { window_bytes: read_bytes, ..WindowOptions::default() };
         let (windows, owners) = (VecDeque::new(), Owners::Dense(0));

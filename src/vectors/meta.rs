@@ -173,7 +173,7 @@ impl Meta {
             MAP_CELLS => Owners::Cells(count, read_with_vector(map, max_doc, num_docs)?),
             other => return Err(bad("map", other.into())),
         };
-        let meta = Self { options: VectorOptions { dims, metric }, max_doc, num_docs, owners };
+        let meta = Self { options: VectorOptions::new(dims, metric), max_doc, num_docs, owners };
         let distinct = match &meta.owners {
             Owners::Dense(count) => *count,
             Owners::Ascending(docs) => docs.chunk_by(|a, b| a == b).count() as u32,

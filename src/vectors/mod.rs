@@ -11,7 +11,7 @@
 //! A flat search of one segment, the reads left out:
 //! ```
 //! # use rangefind::{ids::DocOrd, schema::{Metric, VectorOptions}, vectors::*};
-//! let options = VectorOptions { dims: 2, metric: Metric::Dot };
+//! let options = VectorOptions::new(2, Metric::Dot);
 //! let mut writer = VectorsWriter::new(options.clone());
 //! writer.add(DocOrd(0), &[1.0, 0.0]).unwrap();
 //! writer.add(DocOrd(2), &[0.0, 1.0, 3.0, 4.0]).unwrap(); // two vectors, the better one counts

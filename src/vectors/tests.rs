@@ -14,7 +14,7 @@ use crate::{
 type Docs = Vec<Vec<Vec<f32>>>;
 
 fn options(dims: u32, metric: Metric) -> VectorOptions {
-    VectorOptions { dims, metric }
+    VectorOptions::new(dims, metric)
 }
 
 fn random_vector(rng: &mut fastrand::Rng, dims: u32) -> Vec<f32> {

@@ -71,7 +71,7 @@ async fn the_gpu_gives_the_answer_of_the_cpu() {
     let gpu = GpuHost::new(GpuOptions { budget_bytes: 1 << 20 });
     let mut rng = fastrand::Rng::with_seed(1);
     for (metric, num_queries, k) in [(Metric::Cosine, 3, 10), (Metric::Dot, 18, 40), (Metric::L2, 1, 1)] {
-        let options = VectorOptions { dims: 21, metric };
+        let options = VectorOptions::new(21, metric);
         let segments: Vec<_> = [150, 0, 90].map(|num_docs| Segment::random(&mut rng, &options, num_docs)).into();
         let queries: Vec<_> = (0..num_queries).map(|_| random(&mut rng, 21)).collect();
         let Some(found) = search(&gpu, &segments, &queries, k, Mode::Required).await else { return };
@@ -89,7 +89,7 @@ async fn the_gpu_gives_the_answer_of_the_cpu() {
 async fn a_lost_device_leaves_the_cpu_and_is_replaced() {
     let gpu = GpuHost::new(GpuOptions { budget_bytes: 1 << 20 });
     let mut rng = fastrand::Rng::with_seed(2);
-    let segments = vec![Segment::random(&mut rng, &VectorOptions { dims: 5, metric: Metric::Cosine }, 100)];
+    let segments = vec![Segment::random(&mut rng, &VectorOptions::new(5, Metric::Cosine), 100)];
     let queries = vec![random(&mut rng, 5)];
     let expected = search(&gpu, &segments, &queries, 5, Mode::Off).await.expect("the CPU is there");
     let Some(first) = search(&gpu, &segments, &queries, 5, Mode::Required).await else { return };
@@ -107,7 +107,7 @@ async fn a_lost_device_leaves_the_cpu_and_is_replaced() {
 async fn auto_stays_on_the_cpu_for_one_query() {
     let gpu = GpuHost::new(GpuOptions::default());
     let mut rng = fastrand::Rng::with_seed(3);
-    let segments = vec![Segment::random(&mut rng, &VectorOptions { dims: 5, metric: Metric::Dot }, 30)];
+    let segments = vec![Segment::random(&mut rng, &VectorOptions::new(5, Metric::Dot), 30)];
     let answer = search(&gpu, &segments, &[random(&mut rng, 5)], 5, Mode::Auto).await.expect("auto is no promise");
     assert_eq!(answer.compute, "cpu: 1 query is faster there");
 }

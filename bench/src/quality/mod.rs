@@ -58,7 +58,7 @@ async fn build(judged: &Judged) -> Index<MemoryStorage> {
     let field = |name: &str, kind| Field { name: name.to_owned(), kind };
     let schema = Schema::new([
         field(TEXT, FieldKind::Text(TextOptions::default())),
-        field(VECTOR, FieldKind::Vector(VectorOptions { dims: judged.dims, metric: Metric::Cosine })),
+        field(VECTOR, FieldKind::Vector(VectorOptions::new(judged.dims, Metric::Cosine))),
     ]);
     let options = OpenOptions { mode: OpenMode::Create, schema: Some(schema), ..OpenOptions::default() };
     let index = Index::open(MemoryStorage::new(), options).await.expect("a new index in memory");

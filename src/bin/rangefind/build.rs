@@ -32,7 +32,7 @@ pub async fn run(args: BuildArgs, output: Output) -> Result<Verdict> {
     };
     let vector_field = vectors.as_ref().map(|vectors| {
         let dims = u32::try_from(vectors.reader.dims()).unwrap_or(u32::MAX);
-        let kind = FieldKind::Vector(VectorOptions { dims, metric: args.metric.into() });
+        let kind = FieldKind::Vector(VectorOptions::new(dims, args.metric.into()));
         Field { name: vectors.field.clone(), kind }
     });
     let (mut batches, input_len, input) = Batches::open(&args.documents, vectors)?;
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     fn vectors(dims: u32) -> Option<Field> {
-        let kind = FieldKind::Vector(VectorOptions { dims, metric: Metric::Dot });
+        let kind = FieldKind::Vector(VectorOptions::new(dims, Metric::Dot));
         Some(Field { name: "embedding".to_owned(), kind })
     }
 

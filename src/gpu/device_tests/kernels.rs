@@ -174,7 +174,7 @@ fn the_bound_of_the_twin_is_above_the_score_of_the_cpu_and_near_it() {
             let keys = case.on_twin().0;
             let row_words = case.params.row_words as usize;
             for (query_ix, query) in case.queries.chunks(dims as usize).enumerate() {
-                let query = VectorQuery::new(&VectorOptions { dims, metric }, query.to_vec()).unwrap();
+                let query = VectorQuery::new(&VectorOptions::new(dims, metric), query.to_vec()).unwrap();
                 for (row_ix, row) in case.rows.chunks(row_words).enumerate() {
                     let mut score = [0.0];
                     query.score_rows(&[bytemuck::cast_slice(&row[..dims as usize])], &mut score);

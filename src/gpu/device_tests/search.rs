@@ -38,7 +38,7 @@ fn a_search_on_the_device_gives_the_answer_of_the_cpu() {
     let mut rng = fastrand::Rng::with_seed(seed);
     for metric in [Metric::Cosine, Metric::Dot, Metric::L2] {
         for (num_queries, k) in [(1, 1), (3, 10), (20, 200), (2, 0)] {
-            let options = VectorOptions { dims: rng.u32(1..40), metric };
+            let options = VectorOptions::new(rng.u32(1..40), metric);
             let segments: Vec<TestSegment> = (0..3)
                 .map(|_| {
                     let (num_docs, multi, filter) = (rng.u32(0..900), rng.bool(), rng.bool());
@@ -63,7 +63,7 @@ fn a_search_on_the_device_gives_the_answer_of_the_cpu() {
 fn ties_at_rank_k_are_decided_by_the_cpu() {
     let Some(host) = small_host() else { return };
     let mut rng = fastrand::Rng::with_seed(5);
-    let options = VectorOptions { dims: 3, metric: Metric::Cosine };
+    let options = VectorOptions::new(3, Metric::Cosine);
     let mut segment = TestSegment::random(&mut rng, &options, 0, false, false);
     let mut writer = crate::vectors::VectorsWriter::new(options);
     for doc in 0..500 {
@@ -83,7 +83,7 @@ fn ties_at_rank_k_are_decided_by_the_cpu() {
 #[test]
 fn vectors_of_extreme_length_get_the_answer_of_the_cpu() {
     let Some(host) = small_host() else { return };
-    let options = VectorOptions { dims: 4, metric: Metric::Cosine };
+    let options = VectorOptions::new(4, Metric::Cosine);
     let mut writer = crate::vectors::VectorsWriter::new(options.clone());
     for doc in 0..300u32 {
         let scale = [1.0, 1e-30, 1e30, 0.0, 3e38][doc as usize % 5];
@@ -143,7 +143,7 @@ fn a_device_lost_in_mid_search_gives_the_answer_of_the_cpu() {
         return;
     }
     let mut rng = fastrand::Rng::with_seed(6);
-    let options = VectorOptions { dims: 16, metric: Metric::L2 };
+    let options = VectorOptions::new(16, Metric::L2);
     let segments: Vec<_> = (0..4).map(|_| TestSegment::random(&mut rng, &options, 300, false, true)).collect();
     let queries: Vec<_> = (0..2).map(|_| random_vectors(&mut rng, 16)).collect();
     let expected = by_scanning(&segments, &queries, 5);
@@ -188,7 +188,7 @@ fn auto_declines_small_jobs_and_software() {
     let Some(host) = small_host() else { return };
     let is_software = shared().is_some_and(|gpu| gpu.name.is_software);
     let mut rng = fastrand::Rng::with_seed(7);
-    let segment = TestSegment::random(&mut rng, &VectorOptions { dims: 2, metric: Metric::Dot }, 50, false, false);
+    let segment = TestSegment::random(&mut rng, &VectorOptions::new(2, Metric::Dot), 50, false, false);
     let request = FlatRequest { queries: vec![vec![1.0, 2.0]], k: 5, mode: Mode::Auto };
     let answer = block_on(search_flat(&host, &[segment.rows(0)], &request, &Cancel::new())).unwrap();
     assert_eq!(answer.compute, "cpu: 1 query is faster there");
@@ -232,7 +232,7 @@ fn buffers_are_reused_and_stay_within_the_budget() {
 fn a_cancelled_search_leaves_the_device_usable() {
     let Some(host) = small_host() else { return };
     let mut rng = fastrand::Rng::with_seed(8);
-    let segment = TestSegment::random(&mut rng, &VectorOptions { dims: 8, metric: Metric::Dot }, 400, false, false);
+    let segment = TestSegment::random(&mut rng, &VectorOptions::new(8, Metric::Dot), 400, false, false);
     let request = FlatRequest { queries: vec![random_vectors(&mut rng, 8)], k: 5, mode: Mode::Required };
     let cancel = Cancel::new();
     cancel.cancel();

@@ -39,6 +39,11 @@ impl FixedScale {
         }
     }
 
+    /// What a unit of fixed point stands for, of vectors that are not brought to a length of their own.
+    pub fn unit(&self) -> f64 {
+        self.longest / FIXED_NORM
+    }
+
     /// Appends `vector` to `rows`.
     pub fn push(&self, vector: &[f32], rows: &mut FixedRows) {
         let norm = square(vector).sqrt();
@@ -86,6 +91,11 @@ impl Codebook {
     /// Bytes a training for `num_cells` cells out of `sample_len` vectors takes, the sample included, about.
     pub fn training_bytes(num_cells: usize, sample_len: usize, dims: usize) -> usize {
         num_cells * dims * 14 + sample_len * (dims * 2 + 80)
+    }
+
+    /// Center of a cell, in fixed point.
+    pub fn center(&self, cell: u32) -> &[i16] {
+        self.cells.rows.row(cell as usize)
     }
 
     /// Group of a cell.

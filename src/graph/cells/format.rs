@@ -5,7 +5,7 @@
 //!   offset  size  field
 //!        0     2  dims            1..=4096
 //!        2     1  metric          0 cosine, 1 dot, 2 L2
-//!        3     1  bits            of a code: 1, 2, 4 or 8
+//!        3     1  code            bits of a component: 1, 2, 4 or 8; 0: product quantizer
 //!        4     4  count           vectors
 //!        8     4  num_cells
 //!       12     4  num_groups
@@ -16,6 +16,7 @@
 //!        .    4p  calibration: cells probed, u32 each
 //!        .    4s  lengths of the shortlist, u32 each
 //!        .   2ps  recall@10 with both, in 1/65535, u16
+//!        .     .  code 0 only: the product quantizer, see [`PqModel`]
 //!        .     .  all of `centers` where that is short: the stream is empty then
 //!
 //! centers (data, or at the end of cells_meta): per group one block
@@ -27,9 +28,9 @@
 //!
 //! codes (data): per cell one block of m entries, one column after another
 //!        4  document, u32
-//!   12 x m  terms: lower f32 | step f32 | level sum u32
+//!   12 x m  terms: lower f32 | step f32 | level sum u32; not with code 0
 //!        4  squared norm f32, L2 only
-//!    r x m  packed rows: the vector relative to the cell's center
+//!    r x m  packed rows: the vector relative to the cell's center; with code 0 a byte per subspace
 //!        4  CRC32C of the block before it
 //! ```
 //! Blocks are what a planner asks for, so each has its checksum and is verified as it arrives.
@@ -43,7 +44,10 @@ use super::calibrate::Calibration;
 use crate::{
     codec::Reader,
     error::{Error, Result},
-    quant::osq::{Bits, row_len},
+    quant::{
+        osq::{Bits, row_len},
+        pq::PqModel,
+    },
     schema::Metric,
 };
 
@@ -54,6 +58,18 @@ pub(super) const TERMS_BYTES: usize = 12;
 pub(super) const CRC_BYTES: usize = 4;
 const MAX_DIMS: usize = 4096;
 
+/// How vectors are coded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CodeKind {
+    /// So many bits per component, on an interval of each vector's own.
+    Scalar(Bits),
+    /// A byte for each of so many subspaces.
+    Product(u16),
+}
+
+/// In place of bits, of product quantizers.
+const PRODUCT: u8 = 0;
+
 /// Shape of a field's codes: what block lengths follow from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodeShape {
@@ -61,19 +77,27 @@ pub struct CodeShape {
     pub dims: u32,
     /// How vectors are compared.
     pub metric: Metric,
-    /// Bits of a code.
-    pub bits: Bits,
+    /// How they are coded.
+    pub code: CodeKind,
 }
 
 impl CodeShape {
     /// Bytes of one packed row.
     pub fn row_len(&self) -> usize {
-        row_len(self.dims as usize, self.bits)
+        match self.code {
+            CodeKind::Scalar(bits) => row_len(self.dims as usize, bits),
+            CodeKind::Product(subspaces) => subspaces.into(),
+        }
+    }
+
+    /// Bytes of the terms of one entry.
+    pub(super) fn terms_len(&self) -> usize {
+        if matches!(self.code, CodeKind::Scalar(_)) { TERMS_BYTES } else { 0 }
     }
 
     /// Bytes of one entry over all columns.
     pub fn entry_len(&self) -> usize {
-        4 + TERMS_BYTES + if self.metric == Metric::L2 { 4 } else { 0 } + self.row_len()
+        4 + self.terms_len() + if self.metric == Metric::L2 { 4 } else { 0 } + self.row_len()
     }
 
     /// Bytes of the block of a cell of `len` vectors.
@@ -114,6 +138,8 @@ pub struct CellsMeta {
     /// `[groups x dims]`.
     pub(super) group_centers: Vec<f32>,
     pub(super) calibration: Calibration,
+    /// Of codes of that kind.
+    pub(super) pq: Option<PqModel>,
     /// `centers`, where they are pinned.
     pub(super) inline_centers: Vec<u8>,
     pub(super) seen: SeenCells,
@@ -189,7 +215,13 @@ impl CellsMeta {
     /// Bytes of memory.
     pub fn memory_bytes(&self) -> usize {
         let groups = self.groups.len() * size_of::<Group>() + self.group_centers.len() * 4;
-        groups + self.inline_centers.len() + self.seen.0.len() * 8
+        let pq = self.pq.as_ref().map_or(0, PqModel::memory_bytes);
+        groups + self.inline_centers.len() + self.seen.0.len() * 8 + pq
+    }
+
+    /// The product quantizer of the codes, if that is what they are of.
+    pub fn product_quantizer(&self) -> Option<&PqModel> {
+        self.pq.as_ref()
     }
 
     /// What searches of these cells find.
@@ -266,7 +298,11 @@ impl CellsMeta {
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&(self.shape.dims as u16).to_le_bytes());
-        out.extend_from_slice(&[self.shape.metric.code(), self.shape.bits.count() as u8]);
+        let code = match self.shape.code {
+            CodeKind::Scalar(bits) => bits.count() as u8,
+            CodeKind::Product(_) => PRODUCT,
+        };
+        out.extend_from_slice(&[self.shape.metric.code(), code]);
         for word in [self.count, self.num_cells, self.groups.len() as u32] {
             out.extend_from_slice(&word.to_le_bytes());
         }
@@ -279,6 +315,9 @@ impl CellsMeta {
         self.groups.iter().for_each(|group| out.extend_from_slice(&group.codes_offset.to_le_bytes()));
         self.group_centers.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
         self.calibration.write(out);
+        if let Some(pq) = &self.pq {
+            pq.write(out);
+        }
         out.extend_from_slice(&self.inline_centers);
     }
 
@@ -290,11 +329,14 @@ impl CellsMeta {
         let mut reader = Reader::new(bytes);
         let dims = u32::from(reader.u16()?);
         let metric = Metric::from_code(reader.u8()?).ok_or_else(|| reader.invalid("metric"))?;
-        let bits = Bits::try_from(reader.u8()?).map_err(|_| reader.invalid("bits of a code"))?;
+        let code = match reader.u8()? {
+            PRODUCT => CodeKind::Product(0),
+            bits => CodeKind::Scalar(Bits::try_from(bits).map_err(|_| reader.invalid("bits of a code"))?),
+        };
         if dims == 0 || dims as usize > MAX_DIMS {
             return Err(reader.invalid("dimensions").into());
         }
-        let shape = CodeShape { dims, metric, bits };
+        let mut shape = CodeShape { dims, metric, code };
         let (count, num_cells, num_groups) = (reader.u32()?, reader.u32()?, reader.u32()? as usize);
         let (groups, tail) = (reader.bytes(num_groups.saturating_mul(20))?, reader.rest());
         let centers_at = num_groups.saturating_mul(8);
@@ -306,6 +348,16 @@ impl CellsMeta {
         let (offsets, centers) = tables.split_at(centers_at);
         let mut tail = Reader::new(tail);
         let calibration = Calibration::read(&mut tail)?;
+        let pq = match code {
+            CodeKind::Product(_) => Some(PqModel::read(&mut tail)?),
+            CodeKind::Scalar(_) => None,
+        };
+        if let Some(pq) = &pq {
+            if pq.dims() != dims as usize {
+                return Err(tail.invalid("dimensions of the product quantizer").into());
+            }
+            shape.code = CodeKind::Product(pq.subspaces() as u16);
+        }
         let mut meta = Self {
             shape,
             count,
@@ -313,6 +365,7 @@ impl CellsMeta {
             groups: Vec::with_capacity(num_groups),
             group_centers: centers.as_chunks::<4>().0.iter().map(|&value| f32::from_le_bytes(value)).collect(),
             calibration,
+            pq,
             inline_centers: tail.rest().to_vec(),
             seen: SeenCells::default(),
         };

@@ -24,7 +24,7 @@ mod tests;
 
 pub use calibrate::{Calibration, Reach, Recorder, Truth, mixed_queries, query_numbers};
 pub use codebook::{Codebook, FixedScale};
-pub use format::{CellsMeta, CodeShape};
+pub use format::{CellsMeta, CodeKind, CodeShape};
 pub use probe::{Candidate, CellStream, Probe, ProbeOptions};
 pub use train::{CellOptions, CellTrainer, Cells};
 pub use writer::CellsWriter;

@@ -7,13 +7,16 @@
 use std::ops::Range;
 
 use super::{
-    format::{CRC_BYTES, CellsMeta, TERMS_BYTES, verified},
+    format::{CRC_BYTES, CellsMeta, CodeKind, TERMS_BYTES, verified},
     writer::{normalized, square},
 };
 use crate::{
     distance::{self, packed},
     error::{Error, Result},
-    quant::osq::{Bits, assign_levels, push_stripe},
+    quant::{
+        osq::{Bits, assign_levels, push_stripe},
+        pq::PqTable,
+    },
     schema::Metric,
 };
 
@@ -70,6 +73,7 @@ pub struct Probe<'a> {
     stage: Stage,
     scored: Vec<RankedCell>,
     products: Vec<u32>,
+    dots: Vec<f32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,6 +150,7 @@ impl<'a> Probe<'a> {
             stage: Stage::Done,
             scored: Vec::new(),
             products: Vec::new(),
+            dots: Vec::new(),
         };
         probe.want_centers();
         probe
@@ -281,14 +286,13 @@ impl<'a> Probe<'a> {
             }
             let body = &block[..block.len() - CRC_BYTES];
             let (docs, rest) = body.split_at(len * 4);
-            let (terms, rest) = rest.split_at(len * TERMS_BYTES);
+            let (terms, rest) = rest.split_at(len * shape.terms_len());
             let l2 = shape.metric == Metric::L2;
             let (squares, rows) = rest.split_at(if l2 { len * 4 } else { 0 });
-            self.products.resize(len, 0);
-            self.query.products(shape.bits, rows, &mut self.products);
-            let (terms, docs, squares) = (Terms::new(terms), docs.as_chunks::<4>().0, squares.as_chunks::<4>().0);
-            for (ix, &product) in self.products.iter().enumerate() {
-                let dot = cell.dot + self.query.product(terms.get(ix), product, &self.query.coarse);
+            self.query.dots(terms, rows, len, &mut self.products, &mut self.dots);
+            let (docs, squares) = (docs.as_chunks::<4>().0, squares.as_chunks::<4>().0);
+            for (ix, dot) in self.dots.iter().enumerate() {
+                let dot = cell.dot + dot;
                 let estimate = match squares.get(ix) {
                     Some(&square) => 2.0 * dot - f32::from_le_bytes(square) - self.query.square,
                     None => dot,
@@ -344,10 +348,12 @@ struct Query {
 
 #[derive(Debug)]
 enum Code {
-    Stripes(Vec<u64>),
+    /// Four stripes, against rows of so many bits.
+    Stripes(Bits, Vec<u64>),
     /// 4-bit codes use [`Query::nibbles`].
     Nibbles,
     Bytes(Vec<u8>),
+    Table(PqTable),
 }
 
 impl Query {
@@ -362,18 +368,22 @@ impl Query {
         let (low, high) = levels.split_at(levels.len().div_ceil(2));
         nibbles[..low.len()].copy_from_slice(low);
         nibbles[half..half + high.len()].copy_from_slice(high);
-        let (code, coarse) = match shape.bits {
-            Bits::One | Bits::Two => {
+        let (code, coarse) = match shape.code {
+            CodeKind::Scalar(bits @ (Bits::One | Bits::Two)) => {
                 let coarse = quantize(&vector, Bits::Four, &mut levels);
                 let mut stripes = Vec::new();
                 (0..Bits::Four.count()).for_each(|bit| push_stripe(&levels, bit, &mut stripes));
                 let words = stripes.as_chunks::<8>().0.iter().map(|&word| u64::from_le_bytes(word));
-                (Code::Stripes(words.collect()), coarse)
+                (Code::Stripes(bits, words.collect()), coarse)
             }
-            Bits::Four => (Code::Nibbles, fine),
-            Bits::Eight => {
+            CodeKind::Scalar(Bits::Four) => (Code::Nibbles, fine),
+            CodeKind::Scalar(Bits::Eight) => {
                 levels.resize(shape.row_len(), 0);
                 (Code::Bytes(levels), fine)
+            }
+            CodeKind::Product(_) => {
+                let model = meta.pq.as_ref().expect("codes of a product quantizer come with it");
+                (Code::Table(PqTable::new(model, &vector)), fine)
             }
         };
         let sum = vector.iter().map(|&v| f64::from(v)).sum::<f64>() as f32;
@@ -390,12 +400,20 @@ impl Query {
         }
     }
 
-    fn products(&self, bits: Bits, rows: &[u8], out: &mut [u32]) {
-        match (&self.code, bits) {
-            (Code::Stripes(query), Bits::One) => packed::stripe_dots::<1>(query, rows, out),
-            (Code::Stripes(query), _) => packed::stripe_dots::<2>(query, rows, out),
-            (Code::Nibbles, _) => packed::nibble_dots(&self.nibbles, rows, out),
-            (Code::Bytes(query), _) => packed::byte_dots(query, rows, out),
+    /// Products with the `len` vectors that `rows` stand for, relative to their center.
+    fn dots(&self, terms: &[u8], rows: &[u8], len: usize, products: &mut Vec<u32>, out: &mut Vec<f32>) {
+        products.resize(len, 0);
+        out.resize(len, 0.0);
+        match &self.code {
+            Code::Stripes(Bits::One, query) => packed::stripe_dots::<1>(query, rows, products),
+            Code::Stripes(_, query) => packed::stripe_dots::<2>(query, rows, products),
+            Code::Nibbles => packed::nibble_dots(&self.nibbles, rows, products),
+            Code::Bytes(query) => packed::byte_dots(query, rows, products),
+            Code::Table(table) => return table.dots(rows, out),
+        }
+        let terms = Terms::new(terms);
+        for (ix, (out, &product)) in out.iter_mut().zip(products.iter()).enumerate() {
+            *out = self.product(terms.get(ix), product, &self.coarse);
         }
     }
 

@@ -4,7 +4,10 @@ use super::*;
 use crate::{
     distance::fixed::{FIXED_NORM, FixedRows},
     error::Result,
-    quant::osq::Bits,
+    quant::{
+        osq::Bits,
+        pq::{PqModel, PqOptions, PqTrainer},
+    },
     schema::Metric,
 };
 
@@ -20,6 +23,10 @@ fn write(vectors: &[Vec<f32>], metric: Metric, bits: Bits) -> Streams {
 }
 
 fn write_with(vectors: &[Vec<f32>], metric: Metric, bits: Bits, inline: bool) -> Streams {
+    write_by(CellsWriter::new(vectors[0].len() as u32, metric, bits), vectors, metric, inline)
+}
+
+fn write_by(mut writer: CellsWriter, vectors: &[Vec<f32>], metric: Metric, inline: bool) -> Streams {
     let dims = vectors[0].len();
     let norm = |v: &[f32]| v.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>().sqrt();
     let longest = vectors.iter().map(|v| norm(v)).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
@@ -35,7 +42,6 @@ fn write_with(vectors: &[Vec<f32>], metric: Metric, bits: Bits, inline: bool) ->
     let mut trainer = CellTrainer::new(&rows, CellOptions { group_len: 200, ..Default::default() });
     while trainer.step() {}
     let cells = trainer.finish();
-    let mut writer = CellsWriter::new(CodeShape { dims: dims as u32, metric, bits });
     let mut out = Streams { meta: vec![], centers: vec![], codes: vec![], order: cells.order.clone() };
     for (group, range) in cells.group_starts.windows(2).enumerate() {
         writer.begin_group(&back(cells.group_centers.row(group)));
@@ -87,6 +93,52 @@ fn exact(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
         Metric::Dot => dot(a, b),
         Metric::Cosine => dot(a, b) / (dot(a, a) * dot(b, b)).sqrt(),
         Metric::L2 => -a.iter().zip(b).map(|(&x, &y)| f64::from(x - y).powi(2)).sum::<f64>(),
+    }
+}
+
+/// Centroids for vectors relative to their centers, trained on the vectors as they are: good enough for a twin.
+fn product_quantizer(vectors: &[Vec<f32>], metric: Metric, subspaces: usize) -> PqModel {
+    let mut trainer = PqTrainer::new(PqModel::new(vectors[0].len(), subspaces).unwrap(), PqOptions::default());
+    let norm = |v: &[f32]| v.iter().map(|v| v * v).sum::<f32>().sqrt();
+    let mut sample = |components: std::ops::Range<usize>, out: &mut Vec<f32>| {
+        for pair in vectors.chunks_exact(2) {
+            let [a, b] = [&pair[0], &pair[1]];
+            let (x, y) = if metric == Metric::Cosine { (norm(a), norm(b)) } else { (1.0, 1.0) };
+            out.extend(a[components.clone()].iter().zip(&b[components.clone()]).map(|(a, b)| (a / x - b / y) / 3.0));
+        }
+    };
+    while trainer.step(&mut sample) {}
+    trainer.finish()
+}
+
+#[test]
+fn codes_of_a_product_quantizer_give_the_product_with_what_they_stand_for() {
+    for metric in [Metric::Cosine, Metric::Dot, Metric::L2] {
+        for weight in [1.0, 4.0] {
+            let vectors = vectors(700, 20, 5);
+            let model = product_quantizer(&vectors, metric, 10);
+            let writer = CellsWriter::with_product_quantizer(metric, model, weight);
+            let streams = write_by(writer, &vectors, metric, true);
+            let meta = parse(&streams).unwrap();
+            assert_eq!(meta.shape().code, CodeKind::Product(10));
+            assert_eq!(meta.shape().row_len(), 10);
+            let mut probe = Probe::new(&meta, &vectors[3], ProbeOptions { probes: 10_000, center_factor: 1 });
+            let mut found = Vec::new();
+            run(&mut probe, &streams, &mut found).unwrap();
+            assert_eq!(found.len(), 700);
+            let length = |v: &[f32]| v.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>().sqrt();
+            let (mut errors, mut sizes) = (0.0, 0.0);
+            for candidate in &found {
+                let row = &vectors[streams.order[candidate.ord as usize] as usize];
+                errors += (f64::from(candidate.estimate) - exact(metric, &vectors[3], row)).abs();
+                sizes += if metric == Metric::Cosine { 1.0 } else { length(&vectors[3]) * length(row) };
+            }
+            // Two components to a byte; more error is allowed across a vector where it weighs less.
+            assert!(errors / sizes < 0.02, "{metric:?} {weight}: {}", errors / sizes);
+            for len in 0..streams.meta.len().min(400) {
+                assert!(CellsMeta::parse(&streams.meta[..len], 0, streams.codes.len() as u64).is_err());
+            }
+        }
     }
 }
 

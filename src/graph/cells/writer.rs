@@ -2,10 +2,13 @@
 
 use super::{
     calibrate::Calibration,
-    format::{CENTER_BITS, CellsMeta, CodeShape, Group, SeenCells},
+    format::{CENTER_BITS, CellsMeta, CodeKind, CodeShape, Group, SeenCells},
 };
 use crate::{
-    quant::osq::{Bits, Interval, assign_levels, fit_interval, pack_levels},
+    quant::{
+        osq::{Bits, Interval, assign_levels, fit_interval, pack_levels},
+        pq::{PqEncoder, PqModel},
+    },
     schema::Metric,
 };
 
@@ -18,6 +21,8 @@ pub struct CellsWriter {
     center_squares: Vec<u8>,
     centers_len: u64,
     codes_len: u64,
+    /// Weight of errors along a vector, of a product quantizer.
+    parallel_weight: f32,
     scratch: Scratch,
 }
 
@@ -30,6 +35,10 @@ struct Scratch {
     docs: Vec<u8>,
     squares: Vec<u8>,
     codes: Columns,
+    /// Of a product quantizer: residuals of a cell, and their vectors at unit length.
+    residuals: Vec<f32>,
+    directions: Vec<f32>,
+    encoder: PqEncoder,
 }
 
 /// Terms and rows under construction, column by column.
@@ -67,8 +76,21 @@ impl Columns {
 }
 
 impl CellsWriter {
-    /// A writer of vectors of `shape`.
-    pub fn new(shape: CodeShape) -> Self {
+    /// A writer of vectors of `dims` components as so many bits of each.
+    pub fn new(dims: u32, metric: Metric, bits: Bits) -> Self {
+        Self::of_shape(CodeShape { dims, metric, code: CodeKind::Scalar(bits) })
+    }
+
+    /// A writer of vectors as codes of `model`, which was trained on vectors relative to their centers.
+    /// `parallel_weight` is that of [`PqEncoder::refine`]; 1 leaves it out.
+    pub fn with_product_quantizer(metric: Metric, model: PqModel, parallel_weight: f32) -> Self {
+        let code = CodeKind::Product(model.subspaces() as u16);
+        let mut writer = Self::of_shape(CodeShape { dims: model.dims() as u32, metric, code });
+        (writer.meta.pq, writer.parallel_weight) = (Some(model), parallel_weight);
+        writer
+    }
+
+    fn of_shape(shape: CodeShape) -> Self {
         Self {
             meta: CellsMeta {
                 shape,
@@ -77,6 +99,7 @@ impl CellsWriter {
                 groups: Vec::new(),
                 group_centers: Vec::new(),
                 calibration: Calibration::default(),
+                pq: None,
                 inline_centers: Vec::new(),
                 seen: SeenCells::default(),
             },
@@ -85,6 +108,7 @@ impl CellsWriter {
             center_squares: Vec::new(),
             centers_len: 0,
             codes_len: 0,
+            parallel_weight: 1.0,
             scratch: Scratch::default(),
         }
     }
@@ -117,7 +141,11 @@ impl CellsWriter {
     ) {
         let shape = self.meta.shape;
         let group = self.meta.groups.len().checked_sub(1).expect("inside a group");
-        let Scratch { residual, levels, center: decoded, vector, docs, squares, codes: columns } = &mut self.scratch;
+        let scratch = &mut self.scratch;
+        let Scratch { residual, levels, center: decoded, vector, docs, squares, codes: columns, .. } = scratch;
+        let (residuals, directions, encoder) = (&mut scratch.residuals, &mut scratch.directions, &mut scratch.encoder);
+        residuals.clear();
+        directions.clear();
         let group_center = self.meta.group_center(group);
         residual.clear();
         residual.extend(center.iter().zip(group_center).map(|(c, g)| c - g));
@@ -136,14 +164,29 @@ impl CellsWriter {
             normalized(values, shape.metric, vector);
             residual.clear();
             residual.extend(vector.iter().zip(decoded.iter()).map(|(x, c)| x - c));
-            columns.push(residual, shape.bits, levels);
+            match shape.code {
+                CodeKind::Scalar(bits) => {
+                    columns.push(residual, bits, levels);
+                }
+                CodeKind::Product(_) => residuals.extend_from_slice(residual),
+            }
             docs.extend_from_slice(&doc.to_le_bytes());
             if shape.metric == Metric::L2 {
                 squares.extend_from_slice(&(square(vector) as f32).to_le_bytes());
             }
+            if self.parallel_weight > 1.0 {
+                normalized(values, Metric::Cosine, vector);
+                directions.extend_from_slice(vector);
+            }
             len += 1;
         }
         assert!(len > 0, "a cell has a vector");
+        if let Some(model) = &self.meta.pq {
+            encoder.encode(model, residuals, &mut columns.rows);
+            if self.parallel_weight > 1.0 {
+                encoder.refine(model, residuals, directions, self.parallel_weight, &mut columns.rows);
+            }
+        }
         codes.extend_from_slice(docs);
         columns.drain(squares, codes);
         seal(codes, start);

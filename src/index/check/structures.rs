@@ -180,7 +180,7 @@ impl Walk<'_> {
         kind: &FieldKind,
         vectors: &VectorsReader,
     ) -> Result<()> {
-        let fits = matches!(kind, FieldKind::Vector(options) if options == vectors.options());
+        let fits = matches!(kind, FieldKind::Vector(options) if options.has_rows_of(vectors.options()));
         if !fits || vectors.max_doc() != segment.max_doc() {
             return Err(corrupt(format!("{:?} of {} documents", vectors.options(), vectors.max_doc())));
         }

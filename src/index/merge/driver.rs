@@ -419,7 +419,7 @@ impl<S: Storage, F: File> Merge<'_, S, F> {
     ) -> Result<()> {
         let name = |error| Error::corrupt(format!("vectors of field {}", field.0), error);
         let sources: Vec<_> = self.sources.iter().map(|source| source.segment.vectors(field).cloned()).collect();
-        if let Some(other) = sources.iter().flatten().find(|source| *source.options() != options) {
+        if let Some(other) = sources.iter().flatten().find(|source| !source.options().has_rows_of(&options)) {
             let what =
                 format!("field {}: vectors of {} dimensions, the schema says {}", field.0, other.dims(), options.dims);
             return Err(Error::new(ErrorKind::Corrupt, what));

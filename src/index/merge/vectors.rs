@@ -6,6 +6,7 @@ use super::driver::Merge;
 use crate::{
     error::{Error, Result},
     ids::FieldOrd,
+    quant::pq::PqModel,
     segment::{RowSource, SectionKind},
     storage::{File, Storage},
     vectors::{ResidentRows, RowWindow, VectorOrd, VectorsReader, Verify, WindowOptions},
@@ -149,6 +150,12 @@ impl<S: Storage, F: File> RowSource for MergeRows<'_, '_, S, F> {
 
     fn account(&mut self, bytes: usize) {
         self.merge.account(bytes);
+    }
+
+    /// That of the largest source.
+    fn product_quantizer(&self) -> Option<&PqModel> {
+        let cells = self.merge.sources.iter().filter_map(|source| source.segment.cells(self.field));
+        cells.max_by_key(|cells| cells.count()).and_then(|cells| cells.product_quantizer())
     }
 
     fn resident(&self) -> Option<&ResidentRows> {

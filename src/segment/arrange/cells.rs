@@ -10,11 +10,12 @@ use crate::{
     distance::fixed::FixedRows,
     error::Result,
     graph::cells::{
-        Calibration, CellStream, CellTrainer, CellsWriter, CodeShape, Codebook, FixedScale, Probe, ProbeOptions,
-        Recorder, Truth, mixed_queries, query_numbers,
+        Calibration, CellStream, CellTrainer, CellsWriter, Codebook, FixedScale, Probe, ProbeOptions, Recorder, Truth,
+        mixed_queries, query_numbers,
     },
     ids::FieldOrd,
-    schema::Metric,
+    quant::pq::{PqModel, PqOptions, PqTrainer, parallel_weight},
+    schema::{Metric, VectorCodes},
     segment::{
         kind::SectionKind,
         spill::{Spill, Spills},
@@ -31,10 +32,16 @@ const MAX_CELL_LEN: u32 = 256;
 /// Vectors assigned between two looks at the clock.
 const STEP_ROWS: usize = 1024;
 
+/// Vectors that centroids of a product quantizer are trained on: 40 for each.
+const PQ_SAMPLE: usize = 256 * 40;
+/// Rounds of centroids that come from a source of a merge.
+const WARM_ROUNDS: u32 = 2;
+
 /// Centers, and queries for the calibration.
 #[derive(Debug)]
 pub(super) struct CellParts {
-    shape: CodeShape,
+    dims: usize,
+    writer: CellsWriter,
     scale: FixedScale,
     codebook: Codebook,
     truth: Truth,
@@ -103,18 +110,26 @@ impl CellParts {
         while trainer.step() {
             source.turn().await?;
         }
-        let codebook = trainer.into_codebook();
-        let shape = CodeShape { dims: field.options.dims, metric, bits: bits(field.options.dims) };
+        let mut codebook = trainer.into_codebook();
+        let writer = match field.options.codes {
+            VectorCodes::Osq => CellsWriter::new(field.options.dims, metric, bits(field.options.dims)),
+            VectorCodes::Pq { subspaces, anisotropic } => {
+                let start = PqModel::new(dims, subspaces.into())?;
+                let residuals = Residuals { sample: &sample, codebook: &mut codebook, unit: scale.unit() };
+                let model = residuals.train(start, plan, source).await?;
+                CellsWriter::with_product_quantizer(metric, model, parallel_weight(anisotropic, dims))
+            }
+        };
         let query_vectors = mixed_queries(&query_vectors);
         let mut query_rows = FixedRows::with_capacity(dims, query_vectors.len());
         query_vectors.iter().for_each(|vector| scale.push(vector, &mut query_rows));
         let truth = Truth::new(metric, query_vectors, query_rows);
-        Ok(Some(Self { shape, scale, codebook, truth, fixed: FixedRows::new(dims) }))
+        Ok(Some(Self { dims, writer, scale, codebook, truth, fixed: FixedRows::new(dims) }))
     }
 
     /// Bytes of memory.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.codebook.memory_bytes() + self.fixed.memory_bytes()
+        self.codebook.memory_bytes() + self.fixed.memory_bytes() + self.writer.memory_bytes()
     }
 
     /// Appends the cell of each row.
@@ -124,7 +139,7 @@ impl CellParts {
         cells: &mut Vec<u32>,
         source: &mut R,
     ) -> Result<()> {
-        let dims = self.shape.dims as usize;
+        let dims = self.dims;
         let mut vector = Vec::with_capacity(dims);
         self.fixed.clear();
         for row in components(rows, dims) {
@@ -147,7 +162,7 @@ impl CellParts {
 
     pub(super) fn into_writer<S: Storage>(self, plan: &Plan, spills: &mut Spills<'_, S>) -> CodeParts<S> {
         CodeParts {
-            writer: CellsWriter::new(self.shape),
+            writer: self.writer,
             codebook: self.codebook,
             truth: self.truth,
             codes: spills.spill(plan.code_memory),
@@ -155,6 +170,46 @@ impl CellParts {
             values: Vec::new(),
             buffers: (Vec::new(), Vec::new()),
         }
+    }
+}
+
+/// A sample relative to the centers of its cells: what a product quantizer codes.
+struct Residuals<'a> {
+    sample: &'a FixedRows,
+    codebook: &'a mut Codebook,
+    unit: f64,
+}
+
+impl Residuals<'_> {
+    /// Trains centroids, from those of a source if it has some of the same shape.
+    async fn train<R: RowSource>(self, start: PqModel, plan: &Plan, source: &mut R) -> Result<PqModel> {
+        let Self { sample, codebook, unit } = self;
+        let row_bytes = PqTrainer::memory_bytes(&start, 1);
+        let room = (plan.row_memory / row_bytes).clamp(256, PQ_SAMPLE);
+        let step = sample.len().div_ceil(room).max(1);
+        let mut cells = Vec::with_capacity(sample.len());
+        for first in (0..sample.len()).step_by(STEP_ROWS) {
+            codebook.assign(sample, first..sample.len().min(first + STEP_ROWS), &mut cells);
+            source.turn().await?;
+        }
+        let mut trainer = match source.product_quantizer() {
+            Some(model) if model.subspaces() == start.subspaces() => {
+                PqTrainer::warm(model.clone(), PqOptions { rounds: WARM_ROUNDS, ..PqOptions::default() })
+            }
+            _ => PqTrainer::new(start, PqOptions::default()),
+        };
+        let mut residuals = |components: std::ops::Range<usize>, out: &mut Vec<f32>| {
+            for row in (0..sample.len()).step_by(step) {
+                let center = &codebook.center(cells[row])[components.clone()];
+                let values = sample.row(row)[components.clone()].iter().zip(center);
+                out.extend(values.map(|(&x, &c)| (f64::from(i32::from(x) - i32::from(c)) * unit) as f32));
+            }
+        };
+        source.account(sample.memory_bytes() + codebook.memory_bytes() + cells.capacity() * 4 + room * row_bytes);
+        while trainer.step(&mut residuals) {
+            source.turn().await?;
+        }
+        Ok(trainer.finish())
     }
 }
 

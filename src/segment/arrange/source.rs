@@ -5,6 +5,7 @@ use std::future::Future;
 use crate::{
     error::Result,
     platform::{MaybeSend, now_millis, yield_now},
+    quant::pq::PqModel,
     vectors::ResidentRows,
 };
 
@@ -30,6 +31,9 @@ pub trait RowSource: MaybeSend {
 
     /// Notes how many bytes of buffers are held.
     fn account(&mut self, bytes: usize);
+
+    /// A product quantizer that codes such vectors already, to start from.
+    fn product_quantizer(&self) -> Option<&PqModel>;
 
     /// The rows by their number in the order of a reading of all, where they are in memory.
     fn resident(&self) -> Option<&ResidentRows>;
@@ -85,6 +89,10 @@ impl RowSource for BufferedRows {
     }
 
     fn account(&mut self, _bytes: usize) {}
+
+    fn product_quantizer(&self) -> Option<&PqModel> {
+        None
+    }
 
     fn resident(&self) -> Option<&ResidentRows> {
         Some(&self.rows)

@@ -1,0 +1,177 @@
+//! Options of vector fields through everything: added, flushed, searched, deleted, merged, reopened and checked.
+#![cfg(not(target_arch = "wasm32"))]
+
+use rangefind::{
+    engine::{Cancel, DocumentBatch, FieldVectors, Index, MergeOptions, OpenOptions, no_progress},
+    ids::DocId,
+    platform::block_on,
+    query::request::SearchResponse,
+    schema::Schema,
+    storage::{MemoryStorage, Storage},
+};
+use serde_json::{Value, json};
+
+/// More than a segment needs for cells.
+const CELLS: usize = 4200;
+const DIMS: usize = 24;
+
+fn options<S>(field: &Value) -> OpenOptions<S> {
+    let schema = json!({ "embedding": field });
+    let schema = Some(Schema::from_json(&schema).unwrap());
+    OpenOptions { schema, auto_merge: false, grace_millis: 0, ..OpenOptions::default() }
+}
+
+fn field(metric: &str, more: &Value) -> Value {
+    let mut field = json!({ "type": "vector", "dims": DIMS, "metric": metric });
+    for (name, value) in more.as_object().unwrap() {
+        field[name] = value.clone();
+    }
+    field
+}
+
+/// Vectors around some centers, of different lengths.
+fn clustered(rng: &mut fastrand::Rng, len: usize) -> Vec<Vec<f32>> {
+    let centers: Vec<Vec<f32>> = (0..40).map(|_| (0..DIMS).map(|_| rng.f32() * 2.0 - 1.0).collect()).collect();
+    let vector = |rng: &mut fastrand::Rng| {
+        let (center, length) = (&centers[rng.usize(0..40)], 0.5 + rng.f32());
+        center.iter().map(|c| (c + (rng.f32() - 0.5) * 1.2) * length).collect()
+    };
+    (0..len).map(|_| vector(rng)).collect()
+}
+
+async fn add<S: Storage>(index: &Index<S>, first: usize, vectors: &[Vec<f32>]) {
+    let docs = (first..first + vectors.len()).map(|id| json!({ "id": id })).collect();
+    let vectors = FieldVectors { field: "embedding".to_owned(), values: vectors.concat(), counts: None };
+    let report = index.add(DocumentBatch::from_values(docs).with_vectors(vectors)).await.unwrap();
+    assert_eq!(report.refused, vec![]);
+    index.commit().await.unwrap();
+}
+
+async fn search<S: Storage>(index: &Index<S>, vector: Value) -> SearchResponse {
+    let request = json!({ "vector": vector, "limit": 10 });
+    index.search(&serde_json::from_value(request).unwrap(), &Cancel::new()).await.unwrap()
+}
+
+fn score(metric: &str, a: &[f32], b: &[f32]) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum::<f64>();
+    match metric {
+        "dot" => (1.0 + dot(a, b)) / 2.0,
+        "cosine" => (1.0 + dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()) / 2.0,
+        _ => 1.0 / (1.0 + a.iter().zip(b).map(|(&x, &y)| f64::from(x - y).powi(2)).sum::<f64>()),
+    }
+}
+
+/// Documents that live and their vectors.
+type Docs = Vec<(usize, Vec<f32>)>;
+
+fn id_of(id: &DocId) -> usize {
+    match id {
+        DocId::Int(id) => *id as usize,
+        DocId::Str(id) => panic!("{id}"),
+    }
+}
+
+/// Recall@10 of searches near the documents. Scores are near those of the vectors that were added: `error` is the part of
+/// |query| |vector| they may differ by.
+async fn recall<S: Storage>(index: &Index<S>, metric: &str, docs: &Docs, clause: &Value, error: f64) -> f64 {
+    let mut rng = fastrand::Rng::with_seed(5);
+    let length = |v: &[f32]| v.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>().sqrt();
+    let mut hits = 0;
+    for _ in 0..15 {
+        let near = &docs[rng.usize(0..docs.len())].1;
+        let query: Vec<f32> = near.iter().map(|value| value + (rng.f32() - 0.5) * 0.4).collect();
+        let mut all: Vec<(usize, f64)> = docs.iter().map(|(id, row)| (*id, score(metric, &query, row))).collect();
+        all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let mut clause = clause.clone();
+        (clause["field"], clause["value"]) = (json!("embedding"), json!(query));
+        let response = search(index, clause).await;
+        assert_eq!((response.total as usize, response.hits.len()), (docs.len(), 10));
+        for hit in &response.hits {
+            let id = id_of(&hit.id);
+            let row = &docs[docs.binary_search_by_key(&id, |(id, _)| *id).expect("it lives")].1;
+            let size = if metric == "dot" { length(&query) * length(row) } else { 1.0 };
+            let exact = score(metric, &query, row);
+            assert!((hit.score - exact).abs() <= error * size + 1e-5, "{metric}: {} for {exact}", hit.score);
+            hits += usize::from(all[..10].iter().any(|(best, _)| *best == id));
+        }
+    }
+    hits as f64 / 150.0
+}
+
+async fn assert_sound<S: Storage>(index: &Index<S>) {
+    let report = index.check(&no_progress, &Cancel::new()).await.unwrap();
+    assert!(report.ok, "{:#?}", report.problems);
+}
+
+/// Builds two segments with cells and a small one, deletes, merges, reopens. `floor` is the recall of default searches,
+/// `exact_floor` that of exact ones, which may differ from 1 where vectors are stored with a loss. Returns the index's bytes.
+fn live_through(metric: &str, more: &Value, floor: f64, exact_floor: f64, error: f64) -> u64 {
+    block_on(async {
+        let mut rng = fastrand::Rng::with_seed(11);
+        let storage = MemoryStorage::new();
+        let field = field(metric, more);
+        let index = Index::open(storage.clone(), options(&field)).await.unwrap();
+        let vectors = clustered(&mut rng, 2 * CELLS + 300);
+        let what = format!("{field}");
+        add(&index, 0, &vectors[..CELLS]).await;
+        add(&index, CELLS, &vectors[CELLS..2 * CELLS]).await;
+        add(&index, 2 * CELLS, &vectors[2 * CELLS..]).await;
+        let mut docs: Docs = vectors.into_iter().enumerate().collect();
+        assert_sound(&index).await;
+        let exact = json!({ "exact": true });
+        for (clause, floor) in [(&json!({}), floor), (&exact, exact_floor)] {
+            let found = recall(&index, metric, &docs, clause, error).await;
+            assert!(found >= floor, "{what} {clause}: {found} in three segments");
+        }
+        index.delete(&(0..docs.len() as i64).step_by(5).map(DocId::Int).collect::<Vec<_>>()).await.unwrap();
+        index.commit().await.unwrap();
+        docs.retain(|(id, _)| id % 5 > 0);
+        let merge = MergeOptions { max_segments: Some(1), memory_bytes: 16 << 20, ..MergeOptions::default() };
+        assert_eq!(index.merge(merge, &no_progress, &Cancel::new()).await.unwrap().num_segments, 1);
+        index.close().await.unwrap();
+
+        let index = Index::open(storage, options(&field)).await.unwrap();
+        assert_sound(&index).await;
+        for (clause, floor) in [(&json!({}), floor), (&exact, exact_floor)] {
+            let found = recall(&index, metric, &docs, clause, error).await;
+            assert!(found >= floor, "{what} {clause}: {found} after a merge");
+        }
+        // A document's own vector, read back as a query.
+        let like = search(&index, json!({ "field": "embedding", "like": 6 })).await;
+        assert!(like.hits.iter().all(|hit| hit.id != DocId::Int(6)) && like.hits.len() == 10, "{:?}", like.hits);
+        let bytes = index.info().unwrap().bytes;
+        index.close().await.unwrap();
+        bytes
+    })
+}
+
+#[test]
+fn product_quantized_codes_find_what_is_near() {
+    for (metric, codes) in [("l2", json!({ "pq": 7 })), ("cosine", json!({ "pq": 6, "anisotropic": 0.4 }))] {
+        live_through(metric, &json!({ "codes": codes }), 0.85, 1.0, 0.0);
+    }
+}
+
+#[test]
+fn codes_change_with_the_next_merge() {
+    block_on(async {
+        let mut rng = fastrand::Rng::with_seed(3);
+        let storage = MemoryStorage::new();
+        let vectors = clustered(&mut rng, 2 * CELLS);
+        let docs: Docs = vectors.iter().cloned().enumerate().collect();
+        for (codes, part) in [("osq", 0), ("pq", CELLS)] {
+            let index = Index::open(storage.clone(), options(&field("dot", &json!({ "codes": codes })))).await.unwrap();
+            add(&index, part, &vectors[part..part + CELLS]).await;
+            index.close().await.unwrap();
+        }
+        for codes in ["pq", "osq"] {
+            let index = Index::open(storage.clone(), options(&field("dot", &json!({ "codes": codes })))).await.unwrap();
+            assert_sound(&index).await;
+            assert!(recall(&index, "dot", &docs, &json!({}), 0.0).await >= 0.85, "{codes}");
+            let merge = MergeOptions { max_segments: Some(1), ..MergeOptions::default() };
+            index.merge(merge, &no_progress, &Cancel::new()).await.unwrap();
+            assert!(recall(&index, "dot", &docs, &json!({}), 0.0).await >= 0.85, "{codes}, merged");
+            index.close().await.unwrap();
+        }
+    });
+}
