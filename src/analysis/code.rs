@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use crate::analysis::{
-    MAX_WORD_BYTES,
+    MAX_WORD_BYTES, is_mark,
     segment::{self, WordKind},
 };
 
@@ -42,7 +42,7 @@ struct Compound {
 }
 
 fn is_identifier(letter: char) -> bool {
-    letter.is_alphanumeric() || letter == '_' || letter == '$' || unicode_normalization::char::is_combining_mark(letter)
+    letter.is_alphanumeric() || letter == '_' || letter == '$' || is_mark(letter)
 }
 
 /// End of the identifier that starts at `from`.

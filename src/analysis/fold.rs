@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use unicode_normalization::UnicodeNormalization;
+use crate::analysis::normal;
 
 /// `text` without case and diacritics. Idempotent.
 pub fn fold(text: &str) -> Cow<'_, str> {
@@ -25,7 +25,8 @@ pub(super) fn fold_into(text: &str, out: &mut String) {
         out.make_ascii_lowercase();
         return;
     }
-    for letter in text.chars().nfkd().filter(|&letter| !is_stripped(letter)).flat_map(char::to_lowercase) {
+    let letters = normal::decompose(text);
+    for letter in letters.into_iter().filter(|&letter| !is_stripped(letter)).flat_map(char::to_lowercase) {
         match plain(letter) {
             Some(plain) => out.push_str(plain),
             None => out.push(letter),
@@ -33,7 +34,11 @@ pub(super) fn fold_into(text: &str, out: &mut String) {
     }
     if !out.is_ascii() {
         // Lowercasing may leave a mark of its own (capital I with a dot).
-        *out = out.chars().nfkd().filter(|&letter| !is_stripped(letter)).nfc().collect();
+        let mut letters = normal::decompose(out);
+        letters.retain(|&letter| !is_stripped(letter));
+        normal::compose(&mut letters);
+        out.clear();
+        out.extend(letters);
     }
 }
 

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use frostem::{Algorithm, Stemmer};
-use unicode_normalization::UnicodeNormalization;
 
 use crate::analysis::{
     MAX_TERM_BYTES, MAX_WORD_BYTES, OwnedToken, QueryWord, Token,
@@ -11,6 +10,7 @@ use crate::analysis::{
     fold,
     grams::Grams,
     languages::{Language, Spelling, Trim, turkish_lowercase},
+    normal,
     segment::{self, WordKind},
     stop_words::WordSet,
     synonyms::Synonyms,
@@ -298,7 +298,9 @@ impl Step {
             Self::Nfkc => {
                 let Buffers { front, back } = buffers;
                 back.clear();
-                back.extend(front.chars().nfkc());
+                let mut letters = normal::decompose(front);
+                normal::compose(&mut letters);
+                back.extend(letters);
                 buffers.swap();
             }
             Self::Lowercase | Self::TurkishLowercase

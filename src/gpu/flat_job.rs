@@ -10,6 +10,7 @@ use crate::{
     distance::key_score,
     platform,
     schema::Metric,
+    topk::order,
     vectors::{RowWindow, VectorQuery},
 };
 
@@ -69,7 +70,7 @@ impl Survivors {
     /// Keeps the best `count`.
     fn cut(&mut self, count: usize) {
         if self.candidates.len() > count {
-            self.candidates.select_nth_unstable_by(count, |a, b| b.key.cmp(&a.key));
+            order::by_largest(&mut self.candidates, |candidate| candidate.key.into());
             let dropped = self.candidates[count].key;
             self.candidates.truncate(count);
             self.drop_below(dropped);

@@ -6,7 +6,7 @@ use crate::{
     ids::DocAddress,
     platform::Cancel,
     storage::File,
-    topk::{Scored, TopK},
+    topk::{Scored, TopK, order},
     vectors::{RowWindow, VectorOrd, VectorQuery},
 };
 
@@ -67,7 +67,7 @@ pub(super) async fn rescore<F: File>(
     }
     let proven = scores.into_iter().zip(survivors).map(|(mut scores, survivors)| {
         // The best vector of a document counts.
-        scores.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        order::by(&mut scores, |a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
         scores.dedup_by_key(|(address, _)| *address);
         let mut top = TopK::new(k);
         for (address, score) in scores {

@@ -35,6 +35,7 @@ use crate::{
         wire::{WireError, WireReader, put_blob, seal},
     },
     storage::CommitSlot,
+    topk::order,
 };
 
 const MAGIC: [u8; 8] = *b"RFCMT\r\n\x01";
@@ -350,7 +351,7 @@ impl Slots {
                 Err(error) => damaged.push((slot, error)),
             }
         }
-        valid.sort_by_key(|commit| commit.generation);
+        order::by_key(&mut valid, |commit| commit.generation);
         let newest = valid.pop();
         let both = damaged.len() == 2;
         match (newest, damaged.pop()) {

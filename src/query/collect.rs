@@ -288,7 +288,14 @@ impl<'t> Union<'t> {
     /// Sorts terms by `bounds` and says how many of them together do not pass the threshold.
     fn partition(&mut self, threshold: f32) -> usize {
         let bounds = &self.bounds;
-        self.order.sort_unstable_by(|&a, &b| bounds[a].total_cmp(&bounds[b]));
+        // By insertion: they are few, and in order but for what the new bounds change.
+        for end in 1..self.order.len() {
+            let mut place = end;
+            while place > 0 && bounds[self.order[place - 1]] > bounds[self.order[place]] {
+                self.order.swap(place - 1, place);
+                place -= 1;
+            }
+        }
         let (mut sum, mut non_essential) = (0.0, 0);
         for (place, &ix) in self.order.iter().enumerate() {
             self.below[place] = sum;

@@ -20,6 +20,7 @@ use crate::{
         scorer::term::TermWeight,
     },
     terms::{FuzzyPattern, TermCursor, TermInfo, TermMatcher, TermPattern},
+    topk::order,
 };
 
 /// Terms that a pattern stands for in one segment at most. Of more, those in the most documents are searched, and
@@ -39,12 +40,10 @@ fn keep_best(found: &mut Vec<PatternTerm>) -> bool {
     if found.len() <= MAX_PATTERN_TERMS {
         return false;
     }
-    found.select_nth_unstable_by(MAX_PATTERN_TERMS, |a, b| {
-        let by_rank = a.edits.cmp(&b.edits).then(b.info.doc_freq.cmp(&a.info.doc_freq));
-        by_rank.then_with(|| a.term.cmp(&b.term))
-    });
+    order::by(found, |a, b| a.term.cmp(&b.term));
+    order::by_key(found, |one| u64::from(one.edits) << 32 | u64::from(!one.info.doc_freq));
     found.truncate(MAX_PATTERN_TERMS);
-    found.sort_unstable_by(|a, b| a.term.cmp(&b.term));
+    order::by(found, |a, b| a.term.cmp(&b.term));
     true
 }
 
@@ -175,7 +174,7 @@ impl Plan {
             }
         }
         let mut ranked: Vec<_> = found.into_iter().collect();
-        ranked.sort_by_key(|(_, (doc_freq, _))| std::cmp::Reverse(*doc_freq));
+        order::by_largest(&mut ranked, |(_, (doc_freq, _))| *doc_freq);
         let PatternLeaf { field, scored, max_terms, .. } = self.patterns[leaf];
         let max = (max_terms as usize).min(MAX_EXPANSIONS);
         if ranked.len() > max {
@@ -227,7 +226,7 @@ impl Plan {
             .into_iter()
             .map(|(term, (edits, doc_freq, infos))| (boost(&term, edits), doc_freq, term, infos))
             .collect();
-        ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+        order::by(&mut ranked, |a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
         let max = (fuzzy.max_expansions as usize).min(room).max(1);
         if ranked.len() > max {
             let (pattern, all) = (&self.patterns[leaf].pattern, ranked.len());

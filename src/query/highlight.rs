@@ -10,6 +10,7 @@ use crate::{
     ids::FieldOrd,
     query::Query,
     terms::{TermMatcher, TermPattern},
+    topk::order,
 };
 
 /// Work of all patterns together in one text: far more than patterns people write need.
@@ -90,11 +91,11 @@ impl Highlighter {
                 places.push((token.position, range));
             }
         });
-        places.values_mut().for_each(|places| places.sort_by_key(|(position, _)| *position));
+        places.values_mut().for_each(|places| order::by_key(places, |(position, _)| u64::from(*position)));
         for (terms, slop) in &self.phrases {
             mark_phrase(terms, *slop, &places, &mut found);
         }
-        found.sort_unstable_by_key(|range| (range.start, range.end));
+        order::by_key(&mut found, |range| range.start as u64);
         let mut merged: Vec<Range<usize>> = Vec::with_capacity(found.len());
         for range in found {
             match merged.last_mut() {

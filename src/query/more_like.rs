@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use crate::{
     ids::{DocId, FieldOrd},
     query::{BooleanQuery, ColumnQuery, ColumnTest, ParseField, Query, bm25, structured::MinShould},
+    topk::order,
 };
 
 /// Distinct terms whose document frequencies are looked up, the most frequent in the text.
@@ -71,7 +72,7 @@ impl MoreLikeQuery {
         }
         let terms = freqs.into_iter().filter(|(_, freq)| *freq >= self.min_term_freq);
         let mut terms: Vec<_> = terms.map(|((field_ix, term), freq)| MoreLikeTerm { field_ix, term, freq }).collect();
-        terms.sort_by_key(|term| std::cmp::Reverse(term.freq));
+        order::by_largest(&mut terms, |term| term.freq.into());
         terms.truncate(MAX_CANDIDATES);
         terms
     }
@@ -87,7 +88,7 @@ impl MoreLikeQuery {
             .filter(|(_, doc_freq, _)| fits(*doc_freq))
             .map(|(term, doc_freq, num_docs)| (term.freq as f32 * bm25::idf(doc_freq, num_docs), term))
             .collect();
-        ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.term.cmp(&b.1.term)));
+        order::by(&mut ranked, |a, b| b.0.total_cmp(&a.0).then_with(|| a.1.term.cmp(&b.1.term)));
         ranked.truncate(self.max_query_terms as usize);
         let should: Vec<Query> = ranked
             .into_iter()

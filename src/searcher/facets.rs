@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::{cmp::Reverse, collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
 use serde_json::Value;
 
@@ -18,6 +18,7 @@ use crate::{
     columns::{BlockVerdict, ColumnKind, ColumnMeta, FacetCounter, ValueRanges},
     error::Result,
     query::request::{FacetCount, FacetResult},
+    topk::order,
 };
 
 /// One facet under way.
@@ -187,7 +188,7 @@ impl FacetWork {
         let limit = self.limit();
         if let [KeywordCounts { counts, .. }] = &mut self.keywords[..] {
             // Ordinals order as keywords do, so ties are right too.
-            counts.sort_by_key(|&(ord, count)| (Reverse(count), ord));
+            order::by(counts, |a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
             counts.truncate(limit);
         }
         if limit == 0 {
@@ -236,7 +237,7 @@ impl FacetWork {
 
 fn best<T: Ord>(counts: HashMap<T, u64>, limit: usize) -> Vec<(T, u64)> {
     let mut counts: Vec<(T, u64)> = counts.into_iter().collect();
-    counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    order::by(&mut counts, |a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     counts.truncate(limit);
     counts
 }

@@ -25,6 +25,7 @@ use crate::{
     ids::{DocId, FieldOrd},
     query::{ColumnField, ColumnTest, KeywordTest},
     schema::{FieldKind, Schema},
+    topk::order,
 };
 
 /// How deep filters nest.
@@ -215,7 +216,7 @@ impl Parser<'_> {
         };
         let ids: Option<Vec<DocId>> = list.iter().map(id).collect();
         let mut ids = ids.ok_or_else(|| Error::invalid("filter field \"id\": expected ids, strings or integers"))?;
-        ids.sort_by_cached_key(DocId::to_term);
+        order::by(&mut ids, DocId::cmp);
         ids.dedup();
         self.leaf(Leaf::Ids(ids))
     }

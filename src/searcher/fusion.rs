@@ -11,6 +11,7 @@ use crate::{
     error::{Error, Result},
     ids::DocAddress,
     query::request::{Explanation, Fuse},
+    topk::order,
 };
 
 /// The usual constant of reciprocal rank fusion.
@@ -112,7 +113,7 @@ impl Fusion {
         let mut fusion = Self { fuse, scales: (Scale::of(text), Scale::of(vector)), ranking: Vec::new() };
         let mut ranking: Vec<Fused> = found.into_values().collect();
         ranking.iter_mut().for_each(|one| one.score = fusion.parts(one).iter().map(|(value, _)| value).sum());
-        ranking.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.address.cmp(&b.address)));
+        order::by(&mut ranking, |a, b| b.score.total_cmp(&a.score).then_with(|| a.address.cmp(&b.address)));
         fusion.ranking = ranking;
         fusion
     }

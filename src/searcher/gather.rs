@@ -30,6 +30,7 @@ use crate::{
     schema::FieldKind,
     segment::SectionKind,
     storage::File,
+    topk::order,
     vectors::{RowWindow, VectorOrd},
 };
 
@@ -218,7 +219,7 @@ impl<F: File> Search<'_, F> {
         if let Some(VectorAsk { source: VectorSource::Like(id), .. }) = &self.ask.vector {
             ids.push(id.clone());
         }
-        ids.sort_by_cached_key(DocId::to_term);
+        order::by(&mut ids, DocId::cmp);
         ids.dedup();
         ids
     }

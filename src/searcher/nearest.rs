@@ -22,7 +22,10 @@ use crate::{
     query::{SegmentFilter, request::GpuMode},
     segment::{SearchFile, SectionKind},
     storage::File,
-    topk::TopK,
+    topk::{
+        TopK,
+        order::{self, float_key},
+    },
     vectors::{RowWindow, VectorOrd, VectorQuery, Verify, WindowOptions},
 };
 
@@ -347,12 +350,16 @@ fn shortlisted<'w, 'p: 'w>(works: impl Iterator<Item = &'w Work<'p>>, len: usize
     let by_estimate = |a: &(f32, Row), b: &(f32, Row)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
     if !several {
         if found.len() > len {
-            found.select_nth_unstable_by(len, by_estimate);
+            // All above the estimate of the first that falls out, and of its equals those that come first.
+            let mut keys: Vec<u64> = found.iter().map(|(estimate, _)| u64::from(!float_key(*estimate))).collect();
+            let last = order::select(&mut keys, len);
+            found.retain(|(estimate, _)| u64::from(!float_key(*estimate)) <= last);
+            order::by(&mut found, by_estimate);
             found.truncate(len);
         }
         return found.into_iter().map(|(_, row)| row).collect();
     }
-    found.sort_unstable_by(by_estimate);
+    order::by(&mut found, by_estimate);
     let mut rows_of: HashMap<(usize, u32), usize> = HashMap::new();
     found.retain(|(_, row)| {
         let is_full = rows_of.len() >= len;

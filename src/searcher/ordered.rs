@@ -21,6 +21,7 @@ use crate::{
     ids::{DocAddress, DocOrd, FieldOrd, SegmentOrd},
     query::dictionary_blocks,
     storage::File,
+    topk::order,
 };
 
 /// A keyword of a sort key: document, key, segment, field, column and ordinal.
@@ -159,7 +160,7 @@ impl<F: File> Search<'_, F> {
         let mut best = sorter.finish();
         if self.segments.len() > 1 && keys.iter().any(ResolvedKey::is_keyword) {
             self.find_words(&mut best).await?;
-            best.sort_by(|a, b| sort::compare(a, b, keys));
+            order::by(&mut best, |a, b| sort::compare(a, b, keys));
             best.truncate(count);
         }
         Ok(best)

@@ -22,6 +22,7 @@ use crate::{
     ids::DocAddress,
     query::{Plan, SegmentFilter, request::Hit},
     storage::File,
+    topk::order,
 };
 
 /// Hits that are looked at first for the groups of a collapsed search.
@@ -75,7 +76,7 @@ impl<'a> Rankings<'a> {
                 by_address.insert(one.address, ix);
                 of_segment[one.address.segment.0 as usize].push((one.address.doc.0, one.score));
             }
-            of_segment.iter_mut().for_each(|list| list.sort_unstable_by_key(|&(doc, _)| doc));
+            of_segment.iter_mut().for_each(|list| order::by_key(list, |&(doc, _)| doc.into()));
             lists = Some(of_segment);
         }
         Self { plan, filters, sets, behind, ranking, lists, by_address }

@@ -21,7 +21,7 @@ use crate::{
     columns::{ColumnMeta, PackedBlock, ValueRanges, value::encode_number},
     error::Result,
     ids::{DocAddress, DocOrd, SegmentOrd},
-    topk::TopBy,
+    topk::{TopBy, order},
 };
 
 /// Blocks that are read the first time: 16,384 documents.
@@ -253,7 +253,7 @@ impl<'a> Sorter<'a> {
         }
         for lane in &mut lanes {
             // Stable: equal bounds stay in index order, which is the tie rule.
-            lane.candidates.sort_by_key(|candidate| candidate.bound);
+            order::by(&mut lane.candidates, |a, b| a.bound.cmp(&b.bound));
         }
         Self { keys, metas, docs, behind, lanes, count, round_blocks: FIRST_BLOCKS }
     }

@@ -21,6 +21,7 @@ use crate::{
     schema::{Document, FieldKind, FieldValue, Schema, VectorOptions},
     storage::Storage,
     terms::FieldOptions,
+    topk::order,
     vectors::VectorsWriter,
 };
 
@@ -191,7 +192,7 @@ impl SegmentBuilder {
     pub async fn write<S: Storage>(self, storage: &S, id: SegmentId) -> Result<Built> {
         let max_doc = self.max_doc;
         let mut docs: Vec<(DocOrd, Box<[u8]>)> = self.ids.into_iter().map(|(term, doc)| (doc, term)).collect();
-        docs.sort_unstable_by_key(|(doc, _)| *doc);
+        order::by_key(&mut docs, |(doc, _)| doc.0.into());
         let live = (docs.len() < max_doc as usize).then(|| {
             let mut live = BitSet::new(max_doc);
             for (doc, _) in &docs {

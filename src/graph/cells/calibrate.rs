@@ -8,7 +8,10 @@ use crate::{
     distance::fixed::{FixedRows, fixed_dots_block},
     error::Result,
     schema::Metric,
-    topk::TopBy,
+    topk::{
+        TopBy,
+        order::{self, float_key},
+    },
 };
 
 /// Vectors that are searched for.
@@ -139,7 +142,7 @@ impl Recorder {
 
     /// Notes what the probe of [`Self::probes`]`[stage]` found; `neighbours` are ordinals.
     pub fn record(&mut self, stage: usize, candidates: &mut [Candidate], neighbours: &[u32]) {
-        candidates.sort_unstable_by(|a, b| b.estimate.total_cmp(&a.estimate).then(a.ord.cmp(&b.ord)));
+        order::by_key(candidates, |one| u64::from(!float_key(one.estimate)) << 32 | u64::from(one.ord));
         if stage == 0 {
             self.wanted += neighbours.len() as u32;
         }

@@ -18,6 +18,7 @@ use crate::{
         pq::PqTable,
     },
     schema::Metric,
+    topk::order::{self, float_key},
 };
 
 /// How far a probe looks.
@@ -136,7 +137,7 @@ impl<'a> Probe<'a> {
         products(&query.vector, &rows, &mut dots, &mut norms);
         let ranks: Vec<f32> = dots.iter().zip(&norms).map(|(&dot, &norm)| query.rank(dot, norm)).collect();
         let mut groups: Vec<u32> = (0..rows.len() as u32).collect();
-        groups.sort_by(|&a, &b| ranks[b as usize].total_cmp(&ranks[a as usize]));
+        order::by_largest(&mut groups, |&group| float_key(ranks[group as usize]).into());
         let mut probe = Self {
             meta,
             options,
@@ -211,9 +212,9 @@ impl<'a> Probe<'a> {
         self.scored.clear();
         let count = (self.options.probes.max(1) as usize).min(self.cells.len());
         self.num_probed += count as u32;
-        self.cells.sort_by(|a, b| a.rank.total_cmp(&b.rank).then(b.first_ord.cmp(&a.first_ord)));
+        order::by_key(&mut self.cells, |cell| u64::from(float_key(cell.rank)) << 32 | u64::from(!cell.first_ord));
         self.scored.extend(self.cells.drain(self.cells.len() - count..));
-        self.scored.sort_by_key(|cell| cell.offset);
+        order::by_key(&mut self.scored, |cell| cell.offset);
         let shape = self.meta.shape;
         let range = |cell: &RankedCell| cell.offset..cell.offset + shape.cell_bytes(cell.len as usize) as u64;
         self.wanted.extend(self.scored.iter().map(range));

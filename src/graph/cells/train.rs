@@ -7,7 +7,7 @@ use super::{
     lloyd::{BLOCK, Centers, Means},
     order::chain,
 };
-use crate::distance::fixed::FixedRows;
+use crate::{distance::fixed::FixedRows, topk::order as sorting};
 
 /// What cells look like. The defaults serve 10^3–10^7 vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -296,16 +296,16 @@ pub(super) fn nearest_groups(
     keys: &mut Vec<i32>,
     near: &mut Vec<u32>,
 ) {
-    let mut ranked: Vec<u32> = Vec::new();
+    let mut ranked: Vec<u64> = Vec::new();
     groups.compare(vectors, 0..groups.len(), keys, |_, keys| {
         ranked.clear();
-        ranked.extend(0..keys.len() as u32);
-        let by_key = |&ix: &u32| (keys[ix as usize], ix);
+        // The sign flipped, so that numbers without one sort alike; then the ordinal.
+        ranked.extend((0u64..).zip(keys.iter()).map(|(ix, &key)| u64::from(key as u32 ^ 1 << 31) << 32 | ix));
         if num_near < ranked.len() {
-            ranked.select_nth_unstable_by_key(num_near - 1, by_key);
+            sorting::select(&mut ranked, num_near - 1);
         }
-        ranked[..num_near].sort_unstable_by_key(by_key);
-        near.extend_from_slice(&ranked[..num_near]);
+        ranked[..num_near].sort_unstable();
+        near.extend(ranked[..num_near].iter().map(|&key| key as u32));
     });
 }
 

@@ -5,6 +5,8 @@
 //! whose largest segment dominates it is not: rewriting one large segment for every small one would cost
 //! quadratic time (LUCENE-10574).
 
+use crate::topk::order;
+
 /// A segment as the policy sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
@@ -58,7 +60,8 @@ impl TieredPolicy {
     /// The next merge, as ascending positions in `segments`; empty if none is due.
     pub fn pick(&self, segments: &[Candidate]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..segments.len()).collect();
-        order.sort_by_key(|&ix| std::cmp::Reverse((segments[ix].live_bytes(), ix)));
+        order.reverse();
+        order::by_largest(&mut order, |&ix| segments[ix].live_bytes());
         order.retain(|&ix| {
             let segment = &segments[ix];
             segment.live_bytes() <= self.max_merged_bytes / 2 || segment.deleted_percent() > self.max_deleted_percent
@@ -139,7 +142,7 @@ impl TieredPolicy {
     pub fn pick_forced(segments: &[Candidate], max_segments: usize, max_sources: usize) -> Vec<usize> {
         let max_segments = max_segments.max(1);
         let mut order: Vec<usize> = (0..segments.len()).collect();
-        order.sort_by_key(|&ix| (segments[ix].live_bytes(), ix));
+        order::by_key(&mut order, |&ix| segments[ix].live_bytes());
         if segments.len() > max_segments {
             let count = (segments.len() - max_segments + 1).min(max_sources.max(2));
             order.truncate(count);

@@ -17,6 +17,7 @@ use crate::{
     error::Result,
     postings::END,
     query::scorer::{Scorer, term::TermScorer},
+    topk::order,
 };
 
 use super::Ranking;
@@ -59,7 +60,7 @@ pub(super) fn single(term: &mut TermScorer, from: u32, ranking: &mut Ranking<'_>
 
 /// Documents with all terms, from one on.
 pub(in crate::query) fn conjunction(terms: &mut [TermScorer], from: u32, ranking: &mut Ranking<'_>) -> Result<()> {
-    terms.sort_by_key(|term| term.cost());
+    order::by_key(terms, |term| term.cost());
     let (lead, others) = match terms {
         [] => return Ok(()),
         [term] => return single(term, from, ranking),
@@ -128,7 +129,7 @@ pub(in crate::query) fn conjunction(terms: &mut [TermScorer], from: u32, ranking
 
 /// Documents with all terms, and how many of them count: in one pass, which passes over nothing.
 pub(in crate::query) fn conjunction_and_count(terms: &mut [TermScorer], ranking: &mut Ranking<'_>) -> Result<u64> {
-    terms.sort_by_key(|term| term.cost());
+    order::by_key(terms, |term| term.cost());
     let Some((lead, others)) = terms.split_first_mut() else { return Ok(0) };
     let (mut docs, mut scores) = ([0; BLOCK_LEN], [0.0; BLOCK_LEN]);
     let mut sums = [0.0; BLOCK_LEN];

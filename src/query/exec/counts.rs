@@ -16,6 +16,7 @@ use crate::{
         bind::Node,
         collect::{self, Accept},
     },
+    topk::order,
 };
 
 use super::run::SegmentRun;
@@ -291,7 +292,7 @@ fn column_cost(column: &ColumnBytes, ranges: &ValueRanges, combine: u64) -> Cost
 
 /// How many documents all lists have, block by block of the shortest one.
 fn count_common(mut lists: Vec<Postings>, accept: &Accept<'_>, cancel: &Cancel) -> Result<u64> {
-    lists.sort_by_key(Postings::doc_freq);
+    order::by_key(&mut lists, |list| list.doc_freq().into());
     let Some((lead, others)) = lists.split_first_mut() else { return Ok(0) };
     let (mut found, mut docs) = (0, [0; crate::codec::bitpack::BLOCK_LEN]);
     lead.next();

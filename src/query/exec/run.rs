@@ -213,7 +213,7 @@ impl SegmentRun<'_> {
             }
         });
         if terms > 1 {
-            found.sort_unstable_by_key(|entry| entry.0);
+            found.sort_unstable();
             found.dedup_by(|later, kept| {
                 let same = later.0 == kept.0;
                 if same {

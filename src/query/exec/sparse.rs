@@ -20,6 +20,7 @@ use crate::{
         collect::{Accept, Ranking},
         scorer::{Scorer, term::TermScorer},
     },
+    topk::order,
 };
 
 use super::{counts::ADVANCE, run::SegmentRun, shapes::terms_of};
@@ -128,11 +129,11 @@ impl SegmentRun<'_> {
             return None;
         }
         let doc_freq = |leaf: usize| self.plan.data[self.segment].terms[leaf].info.map_or(0, |info| info.doc_freq);
-        leaves.sort_by_key(|&(leaf, _)| doc_freq(leaf));
+        order::by_key(&mut leaves, |&(leaf, _)| doc_freq(leaf).into());
         for node in terms {
             clauses.push((self.cost(node)?.docs, node));
         }
-        clauses.sort_by_key(|(docs, _)| *docs);
+        order::by_key(&mut clauses, |(docs, _)| *docs);
         Some((leaves, clauses))
     }
 

@@ -13,6 +13,7 @@ use crate::{
         ColumnField, ColumnTest, Query,
         request::{Fuzziness, MatchMode},
     },
+    topk::order,
 };
 
 pub(in crate::query) use fuzzy::near_terms;
@@ -59,7 +60,7 @@ impl ParseColumn {
             let [("eq", id)] = tests else { return None };
             let text = (!id.is_empty()).then(|| DocId::Str((*id).to_owned()));
             let mut ids: Vec<_> = text.into_iter().chain(id.parse().ok().map(DocId::Int)).collect();
-            ids.sort_by_cached_key(DocId::to_term);
+            order::by(&mut ids, DocId::cmp);
             return (!ids.is_empty()).then_some(ColumnTest::Ids(ids));
         }
         let field = ColumnField { place: "query", name: &self.name, ord: self.field, kind: self.kind? };

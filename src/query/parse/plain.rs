@@ -1,14 +1,17 @@
 //! What people type into a search box.
 
-use crate::query::{
-    BooleanQuery, Query,
-    parse::{
-        MAX_WORDS, ParseField, ParseOptions, Parsed,
-        fuzzy::tolerant,
-        readable,
-        words::{self, Piece},
+use crate::{
+    analysis::is_mark,
+    query::{
+        BooleanQuery, Query,
+        parse::{
+            MAX_WORDS, ParseField, ParseOptions, Parsed,
+            fuzzy::tolerant,
+            readable,
+            words::{self, Piece},
+        },
+        request::MatchMode,
     },
-    request::MatchMode,
 };
 
 /// Reads what people type into a search box: every character is text, except that `"double quotes"` make a phrase,
@@ -122,14 +125,10 @@ fn typing(word: &str, field: &ParseField, options: &ParseOptions) -> Option<Quer
 
 /// Parts the last piece into what is finished and the word at its end (`foo-ba` is `foo-` and `ba`).
 fn split_typed(piece: &str) -> (&str, &str) {
+    // Combining marks belong to the letter before them.
     let is_joint = |letter: char| !letter.is_alphanumeric() && !matches!(letter, '\'' | '’' | '_' | '.' | ',');
     match piece.char_indices().rev().find(|(_, letter)| is_joint(*letter) && !is_mark(*letter)) {
         Some((at, letter)) => piece.split_at(at + letter.len_utf8()),
         None => ("", piece),
     }
-}
-
-/// Combining marks belong to the letter before them.
-fn is_mark(letter: char) -> bool {
-    unicode_normalization::char::is_combining_mark(letter)
 }

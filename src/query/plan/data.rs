@@ -14,6 +14,7 @@ use crate::{
         scorer::term::{Norms, TermWeight},
     },
     terms::{FieldTotals, TermIndex, TermInfo},
+    topk::order,
 };
 
 /// What a plan knows of a segment; made once per snapshot and shared.
@@ -123,7 +124,7 @@ impl Partial {
     /// Adds windows that are disjoint from those there.
     pub fn add(&mut self, windows: impl Iterator<Item = Range<u32>>) {
         self.windows.extend(windows);
-        self.windows.sort_unstable_by_key(|window| window.start);
+        order::by_key(&mut self.windows, |window| window.start.into());
         self.windows.dedup_by(|later, kept| {
             let touches = later.start <= kept.end;
             if touches {

@@ -19,7 +19,7 @@ use crate::{
     platform::Cancel,
     postings::TextStream,
     query::{Plan, SegmentFilter, bind::Node, collect::Accept},
-    topk::TopK,
+    topk::{TopK, order},
 };
 
 use super::{
@@ -160,7 +160,7 @@ impl Plan {
         if is_final || selection.round > BUDGETED_ROUNDS {
             return windows;
         }
-        windows.sort_unstable_by(|a, b| {
+        order::by(&mut windows, |a, b| {
             b.bound.total_cmp(&a.bound).then_with(|| (a.segment, a.from).cmp(&(b.segment, b.from)))
         });
         let budget = self.round_bytes.saturating_mul(GROWTH.pow(selection.round as u32 - 1));
@@ -279,7 +279,7 @@ fn shifted(range: &Range<u64>, by: u64) -> Range<u64> {
 /// Ranges in order, those that touch or overlap as one, none empty.
 fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.retain(|range| range.start < range.end);
-    ranges.sort_unstable_by_key(|range| (range.start, range.end));
+    order::by_key(&mut ranges, |range| range.start);
     ranges.dedup_by(|later, kept| {
         let touches = later.start <= kept.end;
         if touches {

@@ -11,6 +11,7 @@
 use crate::{
     postings::END,
     query::scorer::{BoxScorer, Scorer},
+    topk::order,
 };
 
 /// What a clause adds to the score.
@@ -58,10 +59,10 @@ impl AndScorer {
             rest: f64::INFINITY,
         };
         let mut clauses: Vec<Clause> = clauses.into_iter().map(clause).collect();
-        clauses.sort_by_key(|clause| clause.scorer.cost());
+        order::by_key(&mut clauses, |clause| clause.scorer.cost());
         let takes_part = |ix: &usize| clauses[*ix].adds != Adds::Nothing || clauses[*ix].confirm_cost > 0;
         let mut order: Vec<usize> = (0..clauses.len()).filter(takes_part).collect();
-        order.sort_by_key(|&ix| clauses[ix].confirm_cost);
+        order::by_key(&mut order, |&ix| clauses[ix].confirm_cost.into());
         let (min_score, known) = (f32::NEG_INFINITY, None);
         Self { clauses, order, is_started: false, min_score, window_end: 0, known, next: 0, doc: END }
     }

@@ -15,6 +15,7 @@ use crate::{
         BoxScorer, Scorer,
         boolean::{Combine, best_of},
     },
+    topk::order,
 };
 
 /// Documents of a window at least: bounds of many scorers are not asked for block by block.
@@ -103,7 +104,7 @@ impl OrScorer {
             docs.push(clause.advance(target));
         }
         let mut by_cost: Vec<usize> = (0..self.clauses.len()).collect();
-        by_cost.sort_by_key(|&ix| std::cmp::Reverse(self.clauses[ix].cost()));
+        order::by_largest(&mut by_cost, |&ix| self.clauses[ix].cost());
         let num_followers = (self.min_match - 1).min(by_cost.len());
         self.followers = by_cost[..num_followers].iter().map(|&ix| (ix, 0.0)).collect();
         self.heap = by_cost[num_followers..].iter().map(|&ix| entry(docs[ix], ix)).collect();
@@ -182,7 +183,7 @@ impl OrScorer {
             return false;
         }
         let mut order: Vec<usize> = (0..self.clauses.len()).collect();
-        order.sort_unstable_by(|&a, &b| self.bounds[a].total_cmp(&self.bounds[b]));
+        order::by(&mut order, |&a, &b| self.bounds[a].total_cmp(&self.bounds[b]));
         let (mut sum, mut by_score, mut cost_by_score) = (0.0, 0, 0);
         for &ix in &order {
             sum += self.bounds[ix];
@@ -194,7 +195,7 @@ impl OrScorer {
         }
         // Those that are too few alone may be more of the work than those that score too little.
         let mut by_cost: Vec<usize> = order.clone();
-        by_cost.sort_by_key(|&ix| std::cmp::Reverse(self.clauses[ix].cost()));
+        order::by_largest(&mut by_cost, |&ix| self.clauses[ix].cost());
         by_cost.truncate(self.min_match - 1);
         let few = by_cost.iter().map(|&ix| self.clauses[ix].cost()).sum::<u64>() > cost_by_score;
         self.are_few = few;

@@ -15,6 +15,7 @@ use crate::{
         sloppy::{Sloppy, SloppyTerm},
         term::{Norms, TermWeight},
     },
+    topk::order,
 };
 
 /// Where the documents and positions of a place come from.
@@ -113,7 +114,7 @@ impl PhraseScorer {
                 at: 0,
             })
             .collect();
-        terms.sort_by_key(|term| term.postings.doc_freq());
+        order::by_key(&mut terms, |term| term.postings.doc_freq());
         Self {
             terms,
             sloppy,

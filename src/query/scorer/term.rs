@@ -9,6 +9,7 @@ use crate::{
         bm25::{self, LengthTable},
         scorer::{Scorer, bounds::BlockBounds},
     },
+    topk::order::{self, float_key, float_of},
 };
 
 /// Norm bytes of a field from a document on. Documents without one count as of norm 1.
@@ -207,7 +208,9 @@ impl TermScorer {
         if factors.len() <= nth {
             return None;
         }
-        let (_, &mut factor, _) = factors.select_nth_unstable_by(nth, |a, b| b.total_cmp(a));
+        // Largest first.
+        let mut keys: Vec<u64> = factors.iter().map(|&factor| (!float_key(factor)).into()).collect();
+        let factor = float_of(!(order::select(&mut keys, nth) as u32));
         Some(bm25::score(self.weight.weight, factor))
     }
 

@@ -8,6 +8,7 @@ use crate::{
     ids::DocId,
     query::{ColumnField, ColumnQuery, ColumnTest, Query, parse::words},
     schema::FieldKind,
+    topk::order,
 };
 
 use super::{
@@ -73,7 +74,7 @@ impl TreeReader<'_> {
                 _ => Err(at.key(key).index(ix).bad("expected an id, a text or an integer")),
             };
             let mut ids = values.iter().enumerate().map(id).collect::<Result<Vec<_>>>()?;
-            ids.sort_by_cached_key(DocId::to_term);
+            order::by(&mut ids, DocId::cmp);
             ids.dedup();
             return Ok(Query::Column(ColumnQuery { field, test: ColumnTest::Ids(ids) }));
         }

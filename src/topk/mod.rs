@@ -5,6 +5,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod order;
+
 use std::{cmp::Ordering, collections::BinaryHeap};
 
 /// A thing with its score.
