@@ -134,6 +134,16 @@ export interface VectorFieldOptions {
   metric?: Metric;
   /** How the vectors near a query are estimated where there are thousands. Acts on what is written from then on. */
   codes?: VectorCodes;
+  /**
+   * How components are stored: `"f32"` (default), or `"f16"`, half the bytes, rounded to 11 significant bits; components must be
+   * below 65,520 then. A field keeps the form it was made with.
+   */
+  storage?: "f32" | "f16";
+  /**
+   * What exact scores are made of: `"full"` (default), the vectors as they are stored; `"nvq"` or `"nvq4"`: full precision is
+   * dropped, vectors are kept on 256 or 16 levels that fit each of them, in about a quarter or an eighth of the bytes.
+   */
+  rescore?: "full" | "nvq" | "nvq4";
 }
 
 /**

@@ -33,6 +33,7 @@ fn format_has_every_byte_table_as_the_modules_have_it() {
         "index/slot",
         "index/tombstones",
         "postings/writer",
+        "quant/nvq/mod",
         "quant/pq/model",
         "segment/live",
         "segment/toc",

@@ -153,6 +153,41 @@ fn product_quantized_codes_find_what_is_near() {
 }
 
 #[test]
+fn half_precision_and_quantized_rows_serve_as_vectors() {
+    for (metric, more, exact_floor, error) in [
+        ("dot", json!({ "storage": "f16", "codes": "pq" }), 0.99, 1e-3),
+        ("cosine", json!({ "rescore": "nvq" }), 0.95, 3e-3),
+        ("l2", json!({ "rescore": "nvq4" }), 0.75, 0.12),
+    ] {
+        live_through(metric, &more, exact_floor - 0.15, exact_floor, error);
+    }
+}
+
+#[test]
+fn rows_take_the_bytes_they_should_and_what_they_cannot_hold_is_refused() {
+    block_on(async {
+        let mut rng = fastrand::Rng::with_seed(2);
+        let vectors = clustered(&mut rng, 1000);
+        let mut bytes = Vec::new();
+        for more in [json!({}), json!({ "storage": "f16" }), json!({ "rescore": "nvq" }), json!({ "rescore": "nvq4" })]
+        {
+            let index = Index::open(MemoryStorage::new(), options(&field("dot", &more))).await.unwrap();
+            add(&index, 0, &vectors).await;
+            bytes.push(index.info().unwrap().bytes);
+            let docs = vec![json!({ "id": "far", "embedding": vec![70000.0; DIMS] })];
+            let report = index.add(DocumentBatch::from_values(docs)).await.unwrap();
+            assert_eq!(report.refused.len(), usize::from(more["storage"] == "f16"), "{more}");
+            assert!(report.refused.iter().all(|refusal| refusal.reason.contains("65520")), "{:?}", report.refused);
+        }
+        let saved = |ix: usize| (bytes[0] - bytes[ix]) as f64 / 1000.0;
+        // 24 components: 96 bytes, 48, 24 + 9 and 12 + 9.
+        for (ix, expected) in [(1, 48.0), (2, 63.0), (3, 75.0)] {
+            assert!((saved(ix) - expected).abs() < 1.0, "{ix}: {}", saved(ix));
+        }
+    });
+}
+
+#[test]
 fn codes_change_with_the_next_merge() {
     block_on(async {
         let mut rng = fastrand::Rng::with_seed(3);

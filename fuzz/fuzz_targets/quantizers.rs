@@ -1,14 +1,23 @@
-//! Models of quantizers from hostile bytes: an error, or a model that codes and scores.
+//! Models and rows of quantizers from hostile bytes: an error, or what codes and scores.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use rangefind::{
     codec::Reader,
-    quant::pq::{PqEncoder, PqModel, PqTable},
+    quant::{
+        nvq::{NvqBits, read_row, row_len},
+        pq::{PqEncoder, PqModel, PqTable},
+    },
 };
 
 fuzz_target!(|input: (Vec<u8>, Vec<u8>)| {
     let (bytes, codes) = input;
+    for bits in [NvqBits::Four, NvqBits::Eight] {
+        let mut out = vec![0.0; codes.len()];
+        let mut row = bytes.clone();
+        row.resize(row_len(out.len(), bits), 7);
+        assert!(read_row(&row, bits, &mut out).is_none() || out.iter().all(|value| value.is_finite()));
+    }
     let Ok(model) = PqModel::read(&mut Reader::new(&bytes)) else { return };
     let mut written = Vec::new();
     model.write(&mut written);

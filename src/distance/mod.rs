@@ -18,6 +18,7 @@ compile_error!("rows are scored in place as little-endian floats; big-endian mac
 mod avx2;
 pub mod codebook;
 pub mod fixed;
+pub mod half;
 pub mod kernels;
 pub mod packed;
 pub mod scalar;

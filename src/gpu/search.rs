@@ -2,9 +2,10 @@
 
 use crate::{
     bitset::BitSet,
-    error::{Error, Result},
+    error::{Error, ErrorKind, Result},
     ids::{DocAddress, SegmentOrd},
     platform::{self, Cancel},
+    schema::VectorStorage,
     storage::{File, IoTrace},
     topk::{Scored, TopK},
     vectors::{FlatScan, VectorFormatError, VectorQuery, VectorsReader},
@@ -103,7 +104,16 @@ pub async fn search_flat<F: File>(
         dims: segments.first().map_or(0, |segment| segment.reader.dims().into()),
         k: request.k,
     };
-    match gpu.choose(request.mode, &job).await? {
+    // Kernels read rows as single-precision floats.
+    let is_full = segments.iter().all(|segment| segment.reader.options().storage == VectorStorage::F32);
+    let mode = match request.mode {
+        Mode::Required if !is_full => {
+            return Err(Error::new(ErrorKind::NoGpu, "vectors are not stored as f32, which the GPU scores"));
+        }
+        mode if is_full => mode,
+        _ => Mode::Off,
+    };
+    match gpu.choose(mode, &job).await? {
         Choice::Gpu(device) if !queries.is_empty() => on_device(&device, segments, queries, &job, cancel).await,
         choice => {
             let compute = match choice {

@@ -114,14 +114,21 @@ pub(super) fn document(
                 let reason = "vectors came both in the document and beside it";
                 return Err(misfit(RefusalCode::WrongType, Some(&field.name), reason));
             }
-            (FieldKind::Vector(_), Some(values), None) => {
+            (FieldKind::Vector(options), Some(values), None) => {
                 if let Some(at) = values.iter().position(|component| !component.is_finite()) {
                     let reason = format!("component {at} is {}, not a finite number", values[at]);
                     return Err(misfit(RefusalCode::NotFinite, Some(&field.name), reason));
                 }
+                within(field, options.storage.limit(), values)?;
                 Some(FieldValue::Vector(values.to_vec()))
             }
-            (FieldKind::Vector(options), None, Some(value)) => vectors(field, options.dims as usize, &value)?,
+            (FieldKind::Vector(options), None, Some(value)) => {
+                let value = vectors(field, options.dims as usize, &value)?;
+                if let Some(FieldValue::Vector(values)) = &value {
+                    within(field, options.storage.limit(), values)?;
+                }
+                value
+            }
             (FieldKind::Id | FieldKind::Json | FieldKind::Vector(_), ..) => None,
             _ => map.get(&field.name).filter(|value| !value.is_null()).map_or(Ok(None), |value| plain(field, value))?,
         };
@@ -209,6 +216,17 @@ fn wrong_type(field: &Field, expected: &str, found: &Value) -> Misfit {
         other => type_name(other).to_owned(),
     };
     misfit(RefusalCode::WrongType, Some(&field.name), format!("expected {expected}, found {shown}"))
+}
+
+/// Refuses components that the form they are stored in cannot hold.
+fn within(field: &Field, limit: f32, values: &[f32]) -> Result<(), Misfit> {
+    match values.iter().position(|component| component.abs() >= limit) {
+        Some(at) => {
+            let reason = format!("component {at} is {}, stored as f16 it must be below {limit}", values[at]);
+            Err(misfit(RefusalCode::NotFinite, Some(&field.name), reason))
+        }
+        None => Ok(()),
+    }
 }
 
 /// One vector as a list of numbers, or a list of such lists.

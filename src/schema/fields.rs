@@ -114,6 +114,51 @@ impl VectorCodes {
     }
 }
 
+/// How vectors are stored: what they are scored by in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum VectorStorage {
+    /// As they came, 4 bytes per component. The default.
+    #[default]
+    F32,
+    /// 2 bytes per component, rounded to the nearest half-precision float; components below 65,520.
+    F16,
+    /// About 1 byte per component, on levels that fit each vector: full precision is dropped.
+    Nvq8,
+    /// About half a byte per component.
+    Nvq4,
+}
+
+impl VectorStorage {
+    /// All there are.
+    pub const ALL: [Self; 4] = [Self::F32, Self::F16, Self::Nvq8, Self::Nvq4];
+
+    /// Number of the form in files.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::F32 => 0,
+            Self::F16 => 1,
+            Self::Nvq8 => 2,
+            Self::Nvq4 => 3,
+        }
+    }
+
+    /// The form that files call `code`.
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|storage| storage.code() == code)
+    }
+
+    /// Magnitude that components must stay below.
+    pub const fn limit(self) -> f32 {
+        match self {
+            Self::F16 => HALF_LIMIT,
+            _ => f32::INFINITY,
+        }
+    }
+}
+
+/// Where half-precision floats end: what is larger would round to infinity.
+const HALF_LIMIT: f32 = 65520.0;
+
 /// A vector field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VectorOptions {
@@ -123,17 +168,19 @@ pub struct VectorOptions {
     pub metric: Metric,
     /// How they are estimated. Acts on segments that are written from then on.
     pub codes: VectorCodes,
+    /// How they are stored.
+    pub storage: VectorStorage,
 }
 
 impl VectorOptions {
     /// Vectors of `dims` components, all else as by default.
     pub fn new(dims: u32, metric: Metric) -> Self {
-        Self { dims, metric, codes: VectorCodes::default() }
+        Self { dims, metric, codes: VectorCodes::default(), storage: VectorStorage::default() }
     }
 
     /// Whether rows of both are of one form, so that they can be copied.
     pub fn has_rows_of(&self, other: &Self) -> bool {
-        (self.dims, self.metric) == (other.dims, other.metric)
+        (self.dims, self.metric, self.storage) == (other.dims, other.metric, other.storage)
     }
 }
 

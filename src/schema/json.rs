@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Field, FieldKind, Metric, Schema, TextOptions, VectorCodes, VectorOptions};
+use super::{Field, FieldKind, Metric, Schema, TextOptions, VectorCodes, VectorOptions, VectorStorage};
 use crate::{
     analysis::AnalyzerSpec,
     error::{Error, Result},
@@ -66,7 +66,7 @@ impl FieldKind {
         };
         let known: &[&str] = match kind {
             "text" => &["analyzer", "boost", "positions"],
-            "vector" => &["dims", "metric", "codes"],
+            "vector" => &["dims", "metric", "codes", "storage", "rescore"],
             "keyword" | "number" | "integer" | "bool" | "date" | "json" => &[],
             _ => return Err(bad(format!("unknown type {kind:?}, expected {KINDS}"))),
         };
@@ -101,6 +101,12 @@ impl FieldKind {
                     VectorCodes::Pq { subspaces, anisotropic } => {
                         value["codes"] = json!({ "pq": subspaces, "anisotropic": anisotropic });
                     }
+                }
+                match vector.storage {
+                    VectorStorage::F32 => {}
+                    VectorStorage::F16 => value["storage"] = json!("f16"),
+                    VectorStorage::Nvq8 => value["rescore"] = json!("nvq"),
+                    VectorStorage::Nvq4 => value["rescore"] = json!("nvq4"),
                 }
                 value
             }
@@ -170,7 +176,19 @@ fn vector_options(options: &Map<String, Value>, bad: impl Fn(String) -> Error) -
         })?,
         None => VectorCodes::default(),
     };
-    Ok(VectorOptions { codes, ..VectorOptions::new(dims, metric) })
+    let name = |option| options.get(option).map(|value| value.as_str().unwrap_or_default());
+    let storage = match (name("storage"), name("rescore")) {
+        (None | Some("f32"), None | Some("full")) => VectorStorage::F32,
+        (Some("f16"), None | Some("full")) => VectorStorage::F16,
+        (None, Some("nvq")) => VectorStorage::Nvq8,
+        (None, Some("nvq4")) => VectorStorage::Nvq4,
+        (Some("f32" | "f16"), Some("nvq" | "nvq4")) => {
+            return Err(bad("rescore \"nvq\" drops what storage would keep: give one of them".to_owned()));
+        }
+        (_, None | Some("full" | "nvq" | "nvq4")) => return Err(bad("storage is f32 or f16".to_owned())),
+        _ => return Err(bad("rescore is full, nvq or nvq4".to_owned())),
+    };
+    Ok(VectorOptions { codes, storage, ..VectorOptions::new(dims, metric) })
 }
 
 fn vector_codes(dims: u32, value: &Value) -> Option<VectorCodes> {

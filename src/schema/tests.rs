@@ -310,3 +310,44 @@ fn bytes_that_are_no_utf8_are_refused_line_by_line() {
     assert!(DocumentBatch::from_bytes(b"[\"\xff\"]".to_vec()).is_err());
     assert_eq!(DocumentBatch::from_bytes(b"{}\n{}\n".to_vec()).unwrap().len(), 2);
 }
+
+#[test]
+fn options_of_vectors_come_back_as_they_were_written() {
+    let field = |options: &str| {
+        let schema = format!(r#"{{"v": {{"type": "vector", "dims": 20{options}}}}}"#);
+        Schema::from_json(&serde_json::from_str(&schema).expect("JSON"))
+    };
+    let known = [
+        ("", ""),
+        (r#", "codes": "osq", "storage": "f32", "rescore": "full""#, ""),
+        (r#", "codes": "pq""#, r#", "codes": {"pq": 3}"#),
+        (r#", "codes": {"pq": 20, "anisotropic": 0.25}"#, r#", "codes": {"pq": 20, "anisotropic": 0.25}"#),
+        (r#", "storage": "f16", "rescore": "full""#, r#", "storage": "f16""#),
+        (r#", "rescore": "nvq""#, r#", "rescore": "nvq""#),
+        (r#", "rescore": "nvq4", "codes": {"pq": 1}"#, r#", "rescore": "nvq4", "codes": {"pq": 1}"#),
+    ];
+    for (given, kept) in known {
+        let (given, kept) = (field(given).expect("known options"), field(kept).expect("known options"));
+        assert_eq!(given, kept);
+        assert_eq!(Schema::from_json(&given.to_json()).expect("its own JSON"), given);
+    }
+    for unknown in [
+        r#", "codes": "hnsw""#,
+        r#", "codes": {"pq": 0}"#,
+        r#", "codes": {"pq": 21}"#,
+        r#", "codes": {"pq": 2, "anisotropic": 1}"#,
+        r#", "codes": {"pq": 2, "anisotropic": -0.1}"#,
+        r#", "codes": {"pq": 2, "bits": 4}"#,
+        r#", "codes": {"anisotropic": 0.2}"#,
+        r#", "storage": "f64""#,
+        r#", "storage": 16"#,
+        r#", "rescore": "pq""#,
+        r#", "storage": "f16", "rescore": "nvq""#,
+    ] {
+        assert!(field(unknown).is_err(), "{unknown}");
+    }
+    // Codes follow the wanted schema, stored rows cannot.
+    let (plain, pq, half) = (field("").unwrap(), field(r#", "codes": "pq""#).unwrap(), field(r#", "storage": "f16""#));
+    assert_eq!(plain.extended(&pq).expect("codes may change"), pq);
+    assert!(plain.extended(&half.unwrap()).is_err());
+}

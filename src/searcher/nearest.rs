@@ -15,7 +15,7 @@ use futures_util::future::try_join;
 
 use super::{ask::VectorAsk, batch::Batch, flow::Search};
 use crate::{
-    error::Result,
+    error::{Error, ErrorKind, Result},
     gpu::{self, FlatAnswer, FlatRequest, GpuHost, SegmentRows},
     graph::cells::{Candidate, CellStream, CellsMeta, Probe, ProbeOptions},
     ids::{DocAddress, DocOrd},
@@ -115,6 +115,10 @@ impl<F: File> Search<'_, F> {
         let (mut scanned, mut probed) = (Vec::new(), Vec::new());
         for (ix, filter) in filters.iter().enumerate() {
             let Some(rows) = self.segment_rows(ix, vector.field, filter.live.as_deref()) else { continue };
+            if !rows.reader.options().has_rows_of(&vector.options) {
+                let what = format!("vectors of segment {ix}: {:?}", rows.reader.options());
+                return Err(Error::new(ErrorKind::Corrupt, what));
+            }
             let all = (u64::from(rows.reader.num_docs()), u64::from(rows.reader.count()));
             let (num_docs, num_rows) = rows.accept.map_or(all, |accept| rows.reader.count_accepted(accept));
             match self.segments[ix].segment.cells(vector.field) {

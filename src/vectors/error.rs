@@ -14,8 +14,8 @@ pub enum VectorInputError {
         /// Components of a vector of this field.
         dims: u32,
     },
-    /// A component is NaN or infinite.
-    #[error("component {component} of vector {vector} is {value}, not a finite number")]
+    /// A component is NaN or infinite, or larger than the form it is stored in holds.
+    #[error("component {component} of vector {vector} is {value}, not a finite number that can be stored")]
     NotFinite {
         /// Which of the document's vectors.
         vector: usize,

@@ -14,7 +14,7 @@ use super::{
     plan::RowWindow,
     query::{BATCH_ROWS, VectorQuery},
     reader::VectorsReader,
-    row::{VectorOrd, Verify, WindowRows},
+    row::{Decoded, VectorOrd, Verify, WindowRows},
 };
 
 /// Scores windows of rows as they come and keeps the best documents of each query.
@@ -44,7 +44,7 @@ impl<'r> FlatScan<'r> {
     /// If a query was made for another dimension or metric.
     pub fn new(reader: &'r VectorsReader, queries: Vec<VectorQuery>, k: usize) -> Self {
         for query in &queries {
-            assert_eq!((query.vector().len(), query.metric()), (reader.dims() as usize, reader.metric()));
+            assert!(query.options().has_rows_of(reader.options()), "{:?} {:?}", query.options(), reader.options());
         }
         let tops = queries.iter().map(|_| TopK::new(k)).collect();
         let best = vec![f32::NEG_INFINITY; queries.len()];
@@ -173,15 +173,17 @@ fn score_block(queries: &[VectorQuery], batch: &mut Batch<'_>) {
     let vectors: Vec<&[f32]> = queries.iter().map(VectorQuery::vector).collect();
     let mut norms = [0.0; BATCH_ROWS];
     let norms = &mut norms[..batch.rows.len()];
+    let mut decoded = Decoded::default();
+    let rows = decoded.rows(first.options(), &batch.rows);
     match first.metric() {
-        Metric::L2 => distance::squared_l2s_block(&vectors, &batch.rows, &mut batch.scores),
-        Metric::Dot => distance::dots_block(&vectors, &batch.rows, &mut batch.scores),
+        Metric::L2 => distance::squared_l2s_block(&vectors, &rows, &mut batch.scores),
+        Metric::Dot => distance::dots_block(&vectors, &rows, &mut batch.scores),
         Metric::Cosine => {
-            distance::norms(first.vector().len(), &batch.rows, norms);
-            distance::dots_block(&vectors, &batch.rows, &mut batch.scores);
+            distance::norms(first.vector().len(), &rows, norms);
+            distance::dots_block(&vectors, &rows, &mut batch.scores);
         }
     }
     for (query, scores) in queries.iter().zip(batch.scores.chunks_exact_mut(batch.rows.len())) {
-        query.finish(&batch.rows, norms, scores);
+        query.finish(&rows, norms, scores);
     }
 }

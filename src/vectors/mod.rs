@@ -44,6 +44,8 @@ mod reader;
 mod reorder;
 mod row;
 #[cfg(test)]
+mod storage_tests;
+#[cfg(test)]
 mod tests;
 mod writer;
 
@@ -56,7 +58,7 @@ pub use plan::{NO_DOC, RowWindow, WindowOptions};
 pub use query::VectorQuery;
 pub use reader::VectorsReader;
 pub use reorder::VectorsReorderer;
-pub use row::{VectorOrd, Verify, row_bytes};
+pub use row::{VectorOrd, Verify, read_components, row_bytes};
 pub use writer::{ResidentRows, RowChunks, VectorsWriter};
 
 /// Components a vector may have at most.

@@ -5,15 +5,15 @@ use crate::{
     schema::{Metric, VectorOptions},
 };
 
-use super::error::VectorInputError;
+use super::{error::VectorInputError, row::Decoded};
 
-/// Checks one or several vectors of `dims` components, one after another; returns how many there are.
-pub(super) fn check(dims: u32, vectors: &[f32]) -> Result<usize, VectorInputError> {
-    let width = dims as usize;
+/// Checks one or several vectors of a field, one after another; returns how many there are.
+pub(super) fn check(options: &VectorOptions, vectors: &[f32]) -> Result<usize, VectorInputError> {
+    let (width, limit) = (options.dims as usize, options.storage.limit());
     if vectors.is_empty() || !vectors.len().is_multiple_of(width) {
-        return Err(VectorInputError::Dims { found: vectors.len(), dims });
+        return Err(VectorInputError::Dims { found: vectors.len(), dims: options.dims });
     }
-    match vectors.iter().position(|value| !value.is_finite()) {
+    match vectors.iter().position(|value| !value.is_finite() || value.abs() >= limit) {
         Some(at) => Err(VectorInputError::NotFinite { vector: at / width, component: at % width, value: vectors[at] }),
         None => Ok(vectors.len() / width),
     }
@@ -23,7 +23,8 @@ pub(super) fn check(dims: u32, vectors: &[f32]) -> Result<usize, VectorInputErro
 #[derive(Debug, Clone, PartialEq)]
 pub struct VectorQuery {
     vector: Vec<f32>,
-    metric: Metric,
+    /// Of the rows it is compared with.
+    options: VectorOptions,
     /// Squared norm.
     norm: f32,
 }
@@ -40,10 +41,10 @@ impl VectorQuery {
         if vector.len() != options.dims as usize {
             return Err(VectorInputError::Dims { found: vector.len(), dims: options.dims });
         }
-        check(options.dims, &vector)?;
+        check(&VectorOptions::new(options.dims, options.metric), &vector)?;
         let mut norm = [0.0];
         distance::norms(vector.len(), &[bytemuck::cast_slice(&vector)], &mut norm);
-        Ok(Self { vector, metric: options.metric, norm: norm[0] })
+        Ok(Self { vector, options: options.clone(), norm: norm[0] })
     }
 
     /// The components.
@@ -53,7 +54,12 @@ impl VectorQuery {
 
     /// How the field compares vectors.
     pub fn metric(&self) -> Metric {
-        self.metric
+        self.options.metric
+    }
+
+    /// What rows it is compared with.
+    pub(super) fn options(&self) -> &VectorOptions {
+        &self.options
     }
 
     /// Squared Euclidean norm.
@@ -61,7 +67,7 @@ impl VectorQuery {
         self.norm
     }
 
-    /// Scores rows given as their components' bytes (4 × dims, no checksum), in order. The same pair gets the
+    /// Scores rows given as their components' bytes (as the field stores them, no checksum), in order. The same pair gets the
     /// same bits here and in [`super::FlatScan`].
     ///
     /// # Panics
@@ -69,8 +75,10 @@ impl VectorQuery {
     pub fn score_rows(&self, rows: &[&[u8]], scores: &mut [f32]) {
         assert_eq!(rows.len(), scores.len(), "one score per row");
         let mut norms = [0.0; BATCH_ROWS];
+        let mut decoded = Decoded::default();
         for (rows, scores) in rows.chunks(BATCH_ROWS).zip(scores.chunks_mut(BATCH_ROWS)) {
-            match self.metric {
+            let rows = &decoded.rows(&self.options, rows)[..];
+            match self.options.metric {
                 Metric::Cosine => {
                     let norms = &mut norms[..rows.len()];
                     distance::dots_and_norms(&self.vector, rows, scores, norms);
@@ -88,9 +96,9 @@ impl VectorQuery {
         }
     }
 
-    /// Turns dot products or distances into scores, in place. `norms` are the rows' squared norms under cosine.
+    /// Turns dot products or distances into scores, in place. `rows` are numbers, `norms` are the rows' squared norms under cosine.
     pub(super) fn finish(&self, rows: &[&[u8]], norms: &[f32], scores: &mut [f32]) {
-        match self.metric {
+        match self.options.metric {
             Metric::Cosine => {
                 for ((row, &norm), score) in rows.iter().zip(norms).zip(scores) {
                     let cosine = distance::cosine_of_parts(&self.vector, row, *score, self.norm, norm);

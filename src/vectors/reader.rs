@@ -13,7 +13,7 @@ use super::{
     meta::{Meta, Owners},
     owners::NumberList,
     plan::RowWindow,
-    row::{self, SeenRows, VectorOrd, Verify, WindowRows, row_bytes},
+    row::{self, SeenRows, VectorOrd, Verify, WindowRows, read_components, row_bytes},
 };
 
 /// Metadata of a vector field of a segment, and which of its rows were seen intact. Share it in an `Arc`.
@@ -35,7 +35,7 @@ impl VectorsReader {
     pub fn parse(meta: &[u8], rows_len: u64) -> Result<Self, VectorFormatError> {
         let meta = Meta::parse(meta)?;
         let count = meta.owners.count();
-        let expected = u64::from(count) * row_bytes(meta.options.dims) as u64;
+        let expected = u64::from(count) * row_bytes(&meta.options) as u64;
         if expected != rows_len {
             return Err(VectorFormatError::RowsLength { found: rows_len, expected });
         }
@@ -46,7 +46,7 @@ impl VectorsReader {
         Ok(Self { meta, ranks, seen: SeenRows::new(count) })
     }
 
-    /// Dimension and metric.
+    /// Dimension, metric and form of the rows; all else as by default.
     pub fn options(&self) -> &VectorOptions {
         &self.meta.options
     }
@@ -78,7 +78,7 @@ impl VectorsReader {
 
     /// Bytes from one row to the next.
     pub fn stride_bytes(&self) -> usize {
-        row_bytes(self.dims())
+        row_bytes(&self.meta.options)
     }
 
     /// Bytes of memory held.
@@ -219,7 +219,7 @@ impl VectorsReader {
         RowWindow { bytes: row::byte_range(&ords, self.stride_bytes()), ords, docs: None }
     }
 
-    /// Components of one vector out of the bytes of a window, verified.
+    /// Components of one vector as they are stored, out of the bytes of a window, verified.
     ///
     /// # Errors
     /// If the row does not match its checksum.
@@ -245,8 +245,9 @@ impl VectorsReader {
     /// # Panics
     /// See [`Self::row`].
     pub fn vector(&self, window: &RowWindow, bytes: &[u8], ord: VectorOrd) -> Result<Vec<f32>, VectorFormatError> {
-        let (components, _) = self.row(window, bytes, ord, Verify::All)?.as_chunks::<4>();
-        Ok(components.iter().map(|&component| f32::from_le_bytes(component)).collect())
+        let mut vector = Vec::with_capacity(self.dims() as usize);
+        read_components(self.options(), self.row(window, bytes, ord, Verify::All)?, &mut vector);
+        Ok(vector)
     }
 
     /// Checks every row of a window: what a full verification of an index does.
@@ -258,9 +259,11 @@ impl VectorsReader {
     /// If `bytes` are not those of `window`.
     pub fn check_window(&self, window: &RowWindow, bytes: &[u8]) -> Result<(), VectorFormatError> {
         let rows = WindowRows::new(window, bytes, self.stride_bytes());
+        let mut vector = Vec::new();
         for ord in window.ords.clone() {
-            let (components, _) = self.components(&rows, ord, Verify::All)?.as_chunks::<4>();
-            if !components.iter().all(|&component| f32::from_le_bytes(component).is_finite()) {
+            vector.clear();
+            read_components(self.options(), self.components(&rows, ord, Verify::All)?, &mut vector);
+            if !vector.iter().all(|component| component.is_finite()) {
                 return Err(VectorFormatError::RowNotFinite { ord });
             }
         }

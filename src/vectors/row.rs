@@ -1,4 +1,4 @@
-//! One stored row: its components as little-endian f32, then the CRC32C of those bytes.
+//! One stored row: its components in the form that the field stores, then the CRC32C of those bytes.
 
 use std::{
     ops::Range,
@@ -6,6 +6,11 @@ use std::{
 };
 
 use super::{error::VectorFormatError, plan::RowWindow};
+use crate::{
+    distance::half::{append_halves, read_halves},
+    quant::nvq::{self, NvqBits},
+    schema::{VectorOptions, VectorStorage},
+};
 
 /// Number of a vector inside one field of one segment, `0..count`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -15,8 +20,15 @@ pub struct VectorOrd(pub u32);
 pub(super) const CHECKSUM_BYTES: usize = 4;
 
 /// Bytes from one row to the next: components and checksum.
-pub const fn row_bytes(dims: u32) -> usize {
-    dims as usize * 4 + CHECKSUM_BYTES
+pub const fn row_bytes(options: &VectorOptions) -> usize {
+    let dims = options.dims as usize;
+    let components = match options.storage {
+        VectorStorage::F32 => dims * 4,
+        VectorStorage::F16 => dims * 2,
+        VectorStorage::Nvq8 => nvq::row_len(dims, NvqBits::Eight),
+        VectorStorage::Nvq4 => nvq::row_len(dims, NvqBits::Four),
+    };
+    components + CHECKSUM_BYTES
 }
 
 /// Which rows of a read are checked against their checksums.
@@ -30,11 +42,59 @@ pub enum Verify {
 }
 
 /// Appends one row.
-pub(super) fn append(out: &mut Vec<u8>, vector: &[f32]) {
+pub(super) fn append(storage: VectorStorage, vector: &[f32], out: &mut Vec<u8>) {
     let start = out.len();
-    out.extend_from_slice(bytemuck::cast_slice(vector));
+    match storage {
+        VectorStorage::F32 => out.extend_from_slice(bytemuck::cast_slice(vector)),
+        VectorStorage::F16 => append_halves(vector, out),
+        VectorStorage::Nvq8 => nvq::append_row(vector, NvqBits::Eight, out),
+        VectorStorage::Nvq4 => nvq::append_row(vector, NvqBits::Four, out),
+    }
     let checksum = crc32c::crc32c(&out[start..]);
     out.extend_from_slice(&checksum.to_le_bytes());
+}
+
+/// Appends the components of a row, without its checksum, as numbers: finite ones of every row that [`append`] made. A
+/// row that it cannot have made gives NaN, whatever its checksum says.
+///
+/// # Panics
+/// If the row has another length.
+pub fn read_components(options: &VectorOptions, row: &[u8], out: &mut Vec<f32>) {
+    assert_eq!(row.len() + CHECKSUM_BYTES, row_bytes(options), "a row of the field");
+    let start = out.len();
+    if options.storage == VectorStorage::F32 {
+        out.extend(row.as_chunks::<4>().0.iter().map(|&value| f32::from_le_bytes(value)));
+        return;
+    }
+    out.resize(start + options.dims as usize, 0.0);
+    let values = &mut out[start..];
+    let is_valid = match options.storage {
+        VectorStorage::Nvq8 => nvq::read_row(row, NvqBits::Eight, values).is_some(),
+        VectorStorage::Nvq4 => nvq::read_row(row, NvqBits::Four, values).is_some(),
+        VectorStorage::F32 | VectorStorage::F16 => {
+            read_halves(row, values);
+            values.iter().all(|value| value.abs() < options.storage.limit())
+        }
+    };
+    if !is_valid {
+        values.fill(f32::NAN);
+    }
+}
+
+/// Rows as numbers where they are stored in another form.
+#[derive(Debug, Default)]
+pub(super) struct Decoded(Vec<f32>);
+
+impl Decoded {
+    /// The components of `rows` as the bytes of numbers, one slice per row: `rows` themselves where they are that already.
+    pub(super) fn rows<'a>(&'a mut self, options: &VectorOptions, rows: &[&'a [u8]]) -> Vec<&'a [u8]> {
+        if options.storage == VectorStorage::F32 {
+            return rows.to_vec();
+        }
+        self.0.clear();
+        rows.iter().for_each(|row| read_components(options, row, &mut self.0));
+        self.0.chunks_exact(options.dims as usize).map(bytemuck::cast_slice).collect()
+    }
 }
 
 /// The components of a row of [`row_bytes`], if its checksum is right.

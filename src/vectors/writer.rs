@@ -33,7 +33,7 @@ impl VectorsWriter {
     /// # Errors
     /// What is wrong with them.
     pub fn check(options: &VectorOptions, vectors: &[f32]) -> Result<(), VectorInputError> {
-        check(options.dims, vectors).map(|_| ())
+        check(options, vectors).map(|_| ())
     }
 
     /// Adds the vectors of a document, one or several one after another. On an error nothing is added.
@@ -44,18 +44,18 @@ impl VectorsWriter {
     /// # Panics
     /// If `doc` is not above the one before.
     pub fn add(&mut self, doc: DocOrd, vectors: &[f32]) -> Result<(), VectorInputError> {
-        let added = check(self.options.dims, vectors)?;
+        let added = check(&self.options, vectors)?;
         assert!(self.owners.last().is_none_or(|last| last < doc.0), "document {doc:?} after {:?}", self.owners.last());
         if u64::from(self.owners.count()) + added as u64 > u64::from(u32::MAX) {
             return Err(VectorInputError::TooMany { max: u32::MAX });
         }
-        let row_bytes = row_bytes(self.options.dims);
+        let row_bytes = row_bytes(&self.options);
         for vector in vectors.chunks_exact(self.options.dims as usize) {
             self.owners.push(doc);
             if self.chunks.back().is_none_or(|chunk| chunk.len() + row_bytes > chunk.capacity()) {
                 self.chunks.push_back(Vec::with_capacity(CHUNK_BYTES.max(row_bytes)));
             }
-            row::append(self.chunks.back_mut().expect("just made"), vector);
+            row::append(self.options.storage, vector, self.chunks.back_mut().expect("just made"));
         }
         Ok(())
     }
@@ -72,7 +72,7 @@ impl VectorsWriter {
 
     /// Rows and owners, where they are.
     pub fn into_resident(self) -> ResidentRows {
-        let stride = row_bytes(self.options.dims);
+        let stride = row_bytes(&self.options);
         let mut firsts = Vec::with_capacity(self.chunks.len());
         let mut first = 0;
         for chunk in &self.chunks {

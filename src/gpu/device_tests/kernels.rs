@@ -79,7 +79,7 @@ impl ScoreCase {
         let queries: Vec<f32> = (0..num_queries * dims).map(|_| rng.f32() * 2.0 - 1.0).collect();
         let query_norms =
             queries.chunks(dims as usize).map(|query| query.iter().map(|x| x * x).sum::<f32>().sqrt()).collect();
-        let row_words = (row_bytes(dims) / 4) as u32;
+        let row_words = (row_bytes(&VectorOptions::new(dims, metric)) / 4) as u32;
         let mut rows: Vec<u32> = Vec::new();
         for row_ix in 0..num_rows {
             let scale = match row_ix % 29 {

@@ -83,11 +83,11 @@ impl MergeLimits {
 
     /// What of it is for arranging vectors, one field at a time.
     fn vector_bytes(schema: &Schema, docs: u64) -> u64 {
-        let dims = schema.fields().filter_map(|(_, field)| match &field.kind {
-            FieldKind::Vector(options) => Some(options.dims),
+        let fields = schema.fields().filter_map(|(_, field)| match &field.kind {
+            FieldKind::Vector(options) => Some(merge_bytes(options, docs)),
             _ => None,
         });
-        dims.map(|dims| merge_bytes(dims, docs)).max().unwrap_or(0)
+        fields.max().unwrap_or(0)
     }
 
     fn window_bytes(&self, needed: u64, num_sources: usize) -> u64 {

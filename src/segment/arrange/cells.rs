@@ -15,13 +15,14 @@ use crate::{
     },
     ids::FieldOrd,
     quant::pq::{PqModel, PqOptions, PqTrainer, parallel_weight},
-    schema::{Metric, VectorCodes},
+    schema::{Metric, VectorCodes, VectorOptions},
     segment::{
         kind::SectionKind,
         spill::{Spill, Spills},
         writer::SegmentFileWriter,
     },
     storage::Storage,
+    vectors::{read_components, row_bytes},
 };
 
 /// Centers up to this length are pinned with the metadata, which saves a query a wave: up to about 150,000 vectors of
@@ -40,7 +41,7 @@ const WARM_ROUNDS: u32 = 2;
 /// Centers, and queries for the calibration.
 #[derive(Debug)]
 pub(super) struct CellParts {
-    dims: usize,
+    options: VectorOptions,
     writer: CellsWriter,
     scale: FixedScale,
     codebook: Codebook,
@@ -49,10 +50,15 @@ pub(super) struct CellParts {
     fixed: FixedRows,
 }
 
-/// Components of the rows of a batch; checksums left out.
-fn components(rows: &[u8], dims: usize) -> impl Iterator<Item = impl Iterator<Item = f32>> {
-    rows.chunks_exact(dims * 4 + 4)
-        .map(move |row| row[..dims * 4].as_chunks::<4>().0.iter().map(|&v| f32::from_le_bytes(v)))
+/// Calls `found` with the components of each row of a batch.
+fn components(options: &VectorOptions, rows: &[u8], mut found: impl FnMut(&[f32])) {
+    let (stride, mut vector) = (row_bytes(options), Vec::with_capacity(options.dims as usize));
+    for row in rows.chunks_exact(stride) {
+        let (row, _checksum) = row.split_last_chunk::<4>().expect("a row is longer than its checksum");
+        vector.clear();
+        read_components(options, row, &mut vector);
+        found(&vector);
+    }
 }
 
 impl CellParts {
@@ -66,7 +72,7 @@ impl CellParts {
             return Ok(None);
         }
         let (dims, metric) = (field.options.dims as usize, field.options.metric);
-        let (mut rows, mut docs, mut vector) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut rows, mut docs) = (Vec::new(), Vec::new());
         let mut scale = FixedScale::new(metric, []);
         let sample_len = source.count().div_ceil(plan.part.into()) as usize;
         // The longest vector decides the scale, except where all are brought to one length.
@@ -74,11 +80,7 @@ impl CellParts {
         source.restart(plan.part);
         while more {
             more = source.next(&mut rows, &mut docs).await?;
-            for row in components(&rows, dims) {
-                vector.clear();
-                vector.extend(row);
-                scale.widen(&vector);
-            }
+            components(field.options, &rows, |vector| scale.widen(vector));
             rows.clear();
             docs.clear();
             source.turn().await?;
@@ -89,14 +91,12 @@ impl CellParts {
         source.restart(plan.part);
         loop {
             let more = source.next(&mut rows, &mut docs).await?;
-            for row in components(&rows, dims) {
-                vector.clear();
-                vector.extend(row);
+            components(field.options, &rows, |vector| {
                 if queries.next_if_eq(&sample.len()).is_some() {
-                    query_vectors.push(vector.clone());
+                    query_vectors.push(vector.to_vec());
                 }
-                scale.push(&vector, &mut sample);
-            }
+                scale.push(vector, &mut sample);
+            });
             rows.clear();
             docs.clear();
             source.turn().await?;
@@ -124,7 +124,7 @@ impl CellParts {
         let mut query_rows = FixedRows::with_capacity(dims, query_vectors.len());
         query_vectors.iter().for_each(|vector| scale.push(vector, &mut query_rows));
         let truth = Truth::new(metric, query_vectors, query_rows);
-        Ok(Some(Self { dims, writer, scale, codebook, truth, fixed: FixedRows::new(dims) }))
+        Ok(Some(Self { options: field.options.clone(), writer, scale, codebook, truth, fixed: FixedRows::new(dims) }))
     }
 
     /// Bytes of memory.
@@ -139,14 +139,8 @@ impl CellParts {
         cells: &mut Vec<u32>,
         source: &mut R,
     ) -> Result<()> {
-        let dims = self.dims;
-        let mut vector = Vec::with_capacity(dims);
         self.fixed.clear();
-        for row in components(rows, dims) {
-            vector.clear();
-            vector.extend(row);
-            self.scale.push(&vector, &mut self.fixed);
-        }
+        components(&self.options, rows, |vector| self.scale.push(vector, &mut self.fixed));
         let len = self.fixed.len();
         for start in (0..len).step_by(STEP_ROWS) {
             self.codebook.assign(&self.fixed, start..len.min(start + STEP_ROWS), cells);
@@ -162,6 +156,7 @@ impl CellParts {
 
     pub(super) fn into_writer<S: Storage>(self, plan: &Plan, spills: &mut Spills<'_, S>) -> CodeParts<S> {
         CodeParts {
+            options: self.options,
             writer: self.writer,
             codebook: self.codebook,
             truth: self.truth,
@@ -215,6 +210,7 @@ impl Residuals<'_> {
 
 /// Codes and centers being written.
 pub(super) struct CodeParts<S: Storage> {
+    options: VectorOptions,
     writer: CellsWriter,
     codebook: Codebook,
     truth: Truth,
@@ -241,9 +237,8 @@ impl<S: Storage> CodeParts<S> {
 
     /// Takes a group with its rows.
     pub(super) async fn add_group(&mut self, group: &[Entry], rows: &[u8]) -> Result<()> {
-        let dims = self.writer.meta().shape().dims as usize;
         self.values.clear();
-        components(rows, dims).for_each(|row| self.values.extend(row));
+        components(&self.options, rows, |vector| self.values.extend_from_slice(vector));
         let docs: Vec<u32> = group.iter().map(|entry| entry.doc).collect();
         let mut starts: Vec<u32> = vec![0];
         for ix in 1..group.len() as u32 {

@@ -65,9 +65,9 @@ pub async fn write_vectors<S: Storage, R: RowSource>(
     field: VectorField<'_>,
     source: &mut R,
 ) -> Result<()> {
-    let plan = Plan::new(field.options.dims, source.count(), field.memory_bytes);
+    let plan = Plan::new(field.options, source.count(), field.memory_bytes);
     let mut parts = CellParts::train(&plan, field, source).await?;
-    let mut store = Store::new(&plan, field.options.dims, spills, source.resident().is_some());
+    let mut store = Store::new(&plan, field.options, spills, source.resident().is_some());
     let mut entries = assign(&mut store, parts.as_mut(), source).await?;
     store.seal().await?;
     entries.sort_unstable();

@@ -1,6 +1,6 @@
 //! How much of what fits the memory there is.
 
-use crate::{graph::cells::CellOptions, quant::osq::Bits, vectors::row_bytes};
+use crate::{graph::cells::CellOptions, quant::osq::Bits, schema::VectorOptions, vectors::row_bytes};
 
 /// Vectors from which on a segment has cells. Below, scanning all rows is about as quick as probing and scoring a
 /// shortlist: at 384 dimensions 4,000 rows of 50 ns are 0.2 ms.
@@ -33,8 +33,8 @@ pub fn flush_bytes(dims: u32, count: u64) -> u64 {
 }
 
 /// Memory that arranging `count` vectors of a merge takes at least.
-pub fn merge_bytes(dims: u32, count: u64) -> u64 {
-    if count < MIN_CELL_VECTORS { 0 } else { count * PER_VECTOR_BYTES + row_bytes(dims) as u64 * 256 }
+pub fn merge_bytes(options: &VectorOptions, count: u64) -> u64 {
+    if count < MIN_CELL_VECTORS { 0 } else { count * PER_VECTOR_BYTES + row_bytes(options) as u64 * 256 }
 }
 
 /// Bytes kept per vector: cell, document, place; then its place by document, or what its source knows of it.
@@ -61,15 +61,16 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Shares of `memory` bytes for `count` vectors.
-    pub(super) fn new(dims: u32, count: u64, memory: u64) -> Self {
-        let (stride, wide) = (row_bytes(dims) as u64, u64::from(dims));
+    pub(super) fn new(options: &VectorOptions, count: u64, memory: u64) -> Self {
+        let (stride, wide) = (row_bytes(options) as u64, u64::from(options.dims));
         let memory = memory.saturating_sub(count * PER_VECTOR_BYTES).max(stride * 256);
         let rows = |bytes: u64| bytes / stride;
         let mut plan = Self {
             num_cells: 0,
             part: 1,
             cells: CellOptions::default(),
-            group_rows: rows(memory / 6).clamp(64, MAX_GROUP_ROWS) as usize,
+            // Of a group, components are held as numbers too.
+            group_rows: (memory / 6 / stride.max(wide * 4)).clamp(64, MAX_GROUP_ROWS) as usize,
             batch_rows: rows(memory / 6).clamp(64, u64::from(u32::MAX)) as usize,
             row_memory: (memory / 6) as usize,
             code_memory: (memory / 6) as usize,
@@ -92,15 +93,16 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::cells::Codebook;
+    use crate::{graph::cells::Codebook, schema::Metric};
 
     #[test]
     fn shares_fit_the_memory() {
         for dims in [2, 64, 384, 4096] {
+            let options = VectorOptions::new(dims, Metric::Cosine);
             for count in [100, 5000, 100_000, 3_000_000] {
                 for memory in [1u64 << 20, 8 << 20, 64 << 20, 1 << 30] {
-                    let plan = Plan::new(dims, count, memory + count * PER_VECTOR_BYTES);
-                    let stride = row_bytes(dims) as u64;
+                    let plan = Plan::new(&options, count, memory + count * PER_VECTOR_BYTES);
+                    let stride = row_bytes(&options) as u64;
                     let room = memory.max(stride * 256);
                     let sample = count / u64::from(plan.part);
                     let training = Codebook::training_bytes(plan.num_cells as usize, sample as usize, dims as usize);

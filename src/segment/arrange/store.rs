@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::{Entry, plan::Plan};
 use crate::{
     error::{Error, ErrorKind, Result},
+    schema::VectorOptions,
     segment::spill::{Spill, Spills},
     storage::Storage,
     vectors::{ResidentRows, row_bytes},
@@ -25,10 +26,10 @@ pub(super) struct Store<S: Storage> {
 }
 
 impl<S: Storage> Store<S> {
-    pub(super) fn new(plan: &Plan, dims: u32, spills: &mut Spills<'_, S>, is_resident: bool) -> Self {
+    pub(super) fn new(plan: &Plan, options: &VectorOptions, spills: &mut Spills<'_, S>, is_resident: bool) -> Self {
         let spill = (!is_resident).then(|| spills.spill(plan.row_memory));
         let batch_rows = if is_resident { RESIDENT_BATCH } else { plan.batch_rows };
-        Self { stride: row_bytes(dims), batch_rows, spill }
+        Self { stride: row_bytes(options), batch_rows, spill }
     }
 
     pub(super) fn batch_rows(&self) -> usize {
