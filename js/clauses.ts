@@ -4,7 +4,8 @@ import type { DocId, Scalar } from "./types.js";
 
 /**
  * A query as a tree: an object with one key, which says what kind of clause it is. Errors name the place:
- * `query.bool.must[2].range.field`. At most 32 deep and 1024 clauses.
+ * `query.bool.must[2].range.field`. At most 32 deep and 1024 clauses, which look up 65,536 terms (a fuzzy one counts 4, what
+ * a phrase ends with `maxExpansions`, a `moreLikeThis` 1024) and 256 different prefixes, wildcards and other patterns.
  */
 export type Clause =
   /** Every document, score 1. */

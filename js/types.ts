@@ -188,15 +188,18 @@ export interface SearchRequest {
   query?: string | Clause;
   /**
    * How `query` is read. `"plain"` (default): every character is text, except that `"double quotes"` make a phrase and `-word`
-   * leaves documents out. `"lucene"`: `+must -not "a phrase"~2 field:term wo?d* fuzz~1 /reg(ex)?/ year:[2019 TO 2021] size:>=10
-   * _exists_:tag (group)^2`; what is ignored is reported.
+   * leaves documents out. `"lucene"`: `+must -not "a phrase"~2 "a phrase beg*" field:term wo?d* fuzz~1 /reg(ex)?/
+   * year:[2019 TO 2021] size:>=10 _exists_:tag (group)^2`; what is ignored is reported.
    */
   syntax?: "plain" | "lucene";
-  /** Text fields to search. Default: all. */
+  /** Text fields to search. Default: all. At most 1024 names, as in the other lists of fields. */
   fields?: readonly string[];
   /** Whether one word is enough or all must match, in plain mode. Default `"any"`. */
   match?: "any" | "all";
-  /** Treat the last word as a prefix, for search as you type. Default false. */
+  /**
+   * Treat the last word as a prefix, for search as you type; so is that of a phrase without its second quote yet
+   * (`"range re`). In plain mode. Default false.
+   */
   prefix?: boolean;
   /**
    * Typing errors that a word may have, in plain mode: characters inserted, left out, replaced, or swapped with their
@@ -217,7 +220,7 @@ export interface SearchRequest {
   filter?: Filter;
   /** Order by columns instead of by score. */
   sort?: readonly SortKey[];
-  /** Count documents per value, range or interval. */
+  /** Count documents per value, range or interval. At most 256, with 4096 ranges in all. */
   facets?: readonly (string | FacetOptions)[];
   /** Text fields whose matches are marked in the hits. */
   highlight?: readonly string[];

@@ -25,7 +25,6 @@ const SUITES: &[(&str, Suite)] = &[
     ("quality", quality::run),
     ("storage", storage::run),
     ("text", text::run),
-    ("text-codecs", text::codecs),
     ("text-differential", text::differential),
     ("vectors", vectors::run),
 ];

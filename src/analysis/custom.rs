@@ -1,7 +1,7 @@
 //! Analyzers that the caller brings, known to an index by their name.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt::Debug,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -120,9 +120,13 @@ impl Custom {
         }
         tokens.sort_by_key(|token| token.position);
         let mut kept: Vec<OwnedToken> = Vec::with_capacity(tokens.len());
+        // Terms at one position: there may be as many as tokens.
+        let mut here = BTreeSet::new();
         for CustomToken { term, position, start, end } in tokens {
-            let mut here = kept.iter().rev().take_while(|token| token.position == position);
-            if !here.any(|token| token.term == term) {
+            if kept.last().is_none_or(|last| last.position != position) {
+                here.clear();
+            }
+            if here.insert(term.clone()) {
                 let (is_stop_word, is_lone_ideograph) = (false, false);
                 kept.push(OwnedToken { term, position, start, end, is_stop_word, is_lone_ideograph });
             }

@@ -1,11 +1,12 @@
 //! A query tree with its terms numbered and its boosts moved down to where scores arise.
 
-use std::collections::{BTreeMap, btree_map::Entry};
+use std::{collections::BTreeMap, ops::Bound};
 
 use crate::{
     ids::FieldOrd,
     query::{
         BooleanQuery, ColumnLeaf, ColumnQuery, ColumnTest, PatternScoring, PhrasePrefixQuery, Query,
+        equal::{merge_conditions, merge_sums},
         function::BoundFunction,
     },
     terms::TermPattern,
@@ -93,6 +94,8 @@ pub(super) struct Binder {
     pub columns: Vec<ColumnLeaf>,
     /// Where in `terms` a term is: there may be tens of thousands.
     places: BTreeMap<(FieldOrd, Vec<u8>), usize>,
+    /// Where in `patterns` a pattern is, by what tells it from others.
+    pattern_places: BTreeMap<(FieldOrd, Vec<u8>), usize>,
 }
 
 impl Binder {
@@ -107,10 +110,7 @@ impl Binder {
     }
 
     fn pattern(&mut self, field: FieldOrd, pattern: &TermPattern, scored: bool, max_terms: u32) -> usize {
-        let is_same =
-            |leaf: &PatternLeaf| leaf.field == field && leaf.pattern == *pattern && leaf.max_terms == max_terms;
-        let ix = self.patterns.iter().position(is_same);
-        let ix = ix.unwrap_or_else(|| {
+        let ix = *self.pattern_places.entry((field, pattern_key(pattern, max_terms))).or_insert_with(|| {
             self.patterns.push(PatternLeaf { field, pattern: pattern.clone(), scored: false, max_terms });
             self.patterns.len() - 1
         });
@@ -224,8 +224,9 @@ impl Binder {
                 node => flat.push(node),
             }
         }
-        let should = if min_should <= 1 { merge_terms(flat) } else { flat };
-        must = merge_terms(must);
+        let should = if min_should <= 1 { merge_sums(flat) } else { flat };
+        must = merge_sums(must);
+        (must_not, filter) = (merge_conditions(must_not), merge_conditions(filter));
         let positive = !must.is_empty() || !filter.is_empty();
         if !positive {
             // Exclusions that exclude nothing here are still all that is asked for.
@@ -259,28 +260,34 @@ fn times(a: f32, b: f32) -> f32 {
     (a.min(MAX_FACTOR) * b.min(MAX_FACTOR)).min(MAX_FACTOR)
 }
 
-/// One term in the place of equal ones: scores are linear in the factor.
-fn merge_terms(nodes: Vec<Node>) -> Vec<Node> {
-    let mut places = BTreeMap::new();
-    let mut merged: Vec<Node> = Vec::with_capacity(nodes.len());
-    for node in nodes {
-        if let Node::Term { leaf, boost } = &node {
-            match places.entry(*leaf) {
-                Entry::Occupied(place) => {
-                    let place: &usize = place.get();
-                    if let Node::Term { boost: sum, .. } = &mut merged[*place] {
-                        *sum += boost;
-                    }
-                    continue;
-                }
-                Entry::Vacant(place) => {
-                    place.insert(merged.len());
-                }
-            }
+/// What tells a pattern from others.
+fn pattern_key(pattern: &TermPattern, max_terms: u32) -> Vec<u8> {
+    let mut key = max_terms.to_le_bytes().to_vec();
+    let mut put = |tag: u8, bytes: &[u8]| {
+        key.push(tag);
+        key.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+        key.extend_from_slice(bytes);
+    };
+    let bound = |bound: &Bound<Vec<u8>>, put: &mut dyn FnMut(u8, &[u8])| match bound {
+        Bound::Included(term) => put(5, term),
+        Bound::Excluded(term) => put(6, term),
+        Bound::Unbounded => put(7, &[]),
+    };
+    match pattern {
+        TermPattern::Prefix(prefix) => put(1, prefix),
+        TermPattern::Wildcard(text) => put(2, text.as_bytes()),
+        TermPattern::Regex(text) => put(3, text.as_bytes()),
+        TermPattern::Fuzzy(fuzzy) => {
+            put(4, fuzzy.term.as_bytes());
+            put(fuzzy.max_edits, &fuzzy.prefix_len.to_le_bytes());
+            put(0, &fuzzy.max_expansions.to_le_bytes());
         }
-        merged.push(node);
+        TermPattern::Range { from, to } => {
+            bound(from, &mut put);
+            bound(to, &mut put);
+        }
     }
-    merged
+    key
 }
 
 /// Whether a node is a union and nothing else.

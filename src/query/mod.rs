@@ -51,6 +51,7 @@ mod bm25;
 mod collect;
 mod column;
 mod column_request;
+mod equal;
 mod exec;
 mod expand;
 mod explain;
@@ -63,6 +64,7 @@ pub mod request;
 mod scorer;
 mod structured;
 mod tree;
+mod work;
 
 pub use bm25::Bm25Params;
 pub use column::{
@@ -77,7 +79,10 @@ pub use parse::{ParseColumn, ParseField, ParseOptions, Parsed, parse_lucene, par
 pub use plan::{FieldText, Plan, PlanOptions, Purpose, ScoredDoc, SegmentFilter, SegmentText, Total, Want};
 pub use structured::{MAX_TREE_CLAUSES, MAX_TREE_DEPTH, parse_tree};
 pub use tree::{BooleanQuery, PatternScoring, PhrasePrefixQuery, PhraseQuery, Query};
+pub use work::{MAX_QUERY_PATTERNS, MAX_QUERY_TERMS};
 
+#[cfg(test)]
+mod bound_tests;
 #[cfg(test)]
 mod part_cost_tests;
 #[cfg(test)]

@@ -24,12 +24,13 @@ pub struct SearchRequest {
     pub query: Option<QueryInput>,
     /// How `query` is read. Default plain.
     pub syntax: Syntax,
-    /// Text fields to search, all of them by default.
+    /// Text fields to search, all of them by default. At most 1024 names, as in the other lists of fields.
     pub fields: Option<Vec<String>>,
     /// Whether one word is enough or all must match, in plain mode. Default any.
     #[serde(rename = "match")]
     pub matching: MatchMode,
-    /// Treat the last word as a prefix, for search as you type. Default false.
+    /// Treat the last word as a prefix, for search as you type; so is that of a phrase without its second quote yet
+    /// (`"range re`). In plain mode. Default false.
     pub prefix: bool,
     /// Typing errors that a word may have, in plain mode: 0, 1, 2, or `"auto"`, by its length: none below 3 characters, one
     /// up to 5, two above; none in words with digits. What is written as asked scores higher. Default 0.
@@ -47,7 +48,7 @@ pub struct SearchRequest {
     pub filter: Option<Value>,
     /// Order by columns instead of by score: `[{ "field": "year", "order": "desc" }]`.
     pub sort: Vec<SortKey>,
-    /// Count documents per value.
+    /// Count documents per value, range or interval. At most 256, with 4096 ranges in all.
     pub facets: Vec<FacetClause>,
     /// Text fields whose matches are marked in the hits.
     pub highlight: Vec<String>,
@@ -115,7 +116,7 @@ pub enum Syntax {
     /// Every character is text, except that `"double quotes"` make a phrase and `-word` leaves documents out.
     #[default]
     Plain,
-    /// `+must -not "a phrase"~2 field:term pre* wo?d fuzz~1 /reg(ex)?/ year:[2019 TO 2021] size:>=10 _exists_:tag (group)^2`.
+    /// `+must -not "a phrase"~2 "a phrase beg*" field:term pre* wo?d fuzz~1 /reg(ex)?/ year:[2019 TO 2021] size:>=10 _exists_:tag (group)^2`.
     /// Never an error: what is ignored is reported.
     Lucene,
 }

@@ -35,7 +35,7 @@ pub(super) struct Corpus {
     streams: Vec<BTreeMap<FieldOrd, [Bytes; 3]>>,
 }
 
-fn word(random: &mut fastrand::Rng) -> String {
+pub(super) fn word(random: &mut fastrand::Rng) -> String {
     // Zipf-like: w0 is in most documents, w300 in few.
     let top = random.u32(1..400);
     format!("w{}", random.u32(0..top))
@@ -84,7 +84,7 @@ pub(super) fn corpus(random: &mut fastrand::Rng, sizes: &[usize], max_len: usize
 
 impl Corpus {
     /// The plan of `query`, and how many waves it took.
-    fn plan(&self, query: &Query) -> (Plan, usize) {
+    pub(super) fn plan(&self, query: &Query) -> (Plan, usize) {
         let mut plan = Plan::new(query, self.texts.clone()).unwrap();
         let mut waves = 0;
         while !plan.is_ready() {
@@ -110,7 +110,7 @@ impl Corpus {
     }
 
     /// The same with everything resident.
-    fn resident(&self) -> Vec<Arc<SegmentText>> {
+    pub(super) fn resident(&self) -> Vec<Arc<SegmentText>> {
         let texts = self.texts.iter().zip(&self.streams).map(|(text, streams)| {
             let mut text = SegmentText::clone(text);
             for (field, [terms, postings, norms]) in streams {
@@ -383,7 +383,8 @@ pub(super) fn filters(random: &mut fastrand::Rng, corpus: &Corpus) -> (Vec<Segme
     (filters, sets)
 }
 
-fn check(corpus: &Corpus, query: &Query, filters: &[SegmentFilter], sets: &[Vec<Arc<BitSet>>]) {
+/// Everything that a plan answers is what the definitions say.
+pub(super) fn check(corpus: &Corpus, query: &Query, filters: &[SegmentFilter], sets: &[Vec<Arc<BitSet>>]) {
     let slow =
         Slow { corpus, sets, idfs: RefCell::default(), patterns: RefCell::default(), totals: RefCell::default() };
     let (plan, waves) = corpus.plan(query);
@@ -443,6 +444,22 @@ fn agrees_with_the_definitions() {
         let corpus = corpus(&mut random, &[40, 0, 500, 1], 40);
         for _ in 0..50 {
             let query = random_query(&mut random, 2);
+            let (filters, sets) = filters(&mut random, &corpus);
+            check(&corpus, &query, &filters, &sets);
+        }
+    }
+}
+
+/// Most words are in no more than one of many small segments, so that parts of a tree have nothing to find in each.
+#[test]
+fn what_segments_lack_changes_nothing() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    for _ in 0..4 {
+        let corpus = corpus(&mut random, &[1, 2, 0, 3, 1, 7, 2, 12, 1], 8);
+        for round in 0..120 {
+            let query = random_query(&mut random, 1 + round % 3);
             let (filters, sets) = filters(&mut random, &corpus);
             check(&corpus, &query, &filters, &sets);
         }

@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeSet;
+
 use crate::{
     analysis::{Analyzer, AnalyzerSpec},
     columns::ColumnKind,
@@ -16,7 +18,7 @@ use crate::{
 };
 
 use super::{
-    column_ask::{CollapseAsk, FacetAsk, ResolvedKey, collapse_ask, facet_asks, sort_keys},
+    column_ask::{CollapseAsk, FacetAsk, FacetAsks, ResolvedKey, collapse_ask, facet_asks, sort_keys},
     cursor::{Cursor, fingerprint},
     filter::Filter,
     fusion::Legs,
@@ -31,6 +33,8 @@ const COLLAPSE_FACTOR: usize = 4;
 const DEFAULT_NEIGHBOURS: usize = 100;
 /// Characters at the beginning of a word without typing errors, where the request says nothing.
 const DEFAULT_FUZZY_PREFIX_LEN: u32 = 1;
+/// Names of a list of fields at most.
+const MAX_NAMES: usize = 1024;
 /// A shortlist is at most so many times as long as the hits asked for.
 const MAX_OVERSAMPLE: f32 = 1000.0;
 
@@ -46,7 +50,10 @@ pub(super) struct Ask {
     pub vector: Option<VectorAsk>,
     pub filter: Option<Filter>,
     pub sort: Vec<ResolvedKey>,
+    /// Different facets.
     pub facets: Vec<FacetAsk>,
+    /// Which of them each facet of the request is.
+    pub facet_places: Vec<usize>,
     pub collapse: Option<CollapseAsk>,
     /// Where to go on.
     pub after: Option<Cursor>,
@@ -112,6 +119,7 @@ impl Ask {
             (true, true) => fused,
             (text, vector) => Legs { text, vector },
         };
+        let FacetAsks { different: facets, places: facet_places } = facet_asks(&request.facets, schema)?;
         let (query, ignored) = match text {
             Some(text) => {
                 let (query, ignored) = parse_query(text, request, schema)?;
@@ -131,7 +139,8 @@ impl Ask {
                 .map(|filter| Filter::parse(filter, schema))
                 .transpose()?,
             sort: sort_keys(&request.sort, schema)?,
-            facets: facet_asks(&request.facets, schema)?,
+            facets,
+            facet_places,
             collapse: request.collapse.as_ref().map(|clause| collapse_ask(clause, schema)).transpose()?,
             after,
             highlights: highlights(request, schema)?,
@@ -201,7 +210,10 @@ fn parse_query(query: &QueryInput, request: &SearchRequest, schema: &Schema) -> 
         names.map(|name| text_field("query", name, schema, true)).collect::<Result<Vec<_>>>()
     };
     let default_fields = match &request.fields {
-        Some(names) => names.iter().map(|name| text_field("query", name, schema, true)).collect::<Result<_>>()?,
+        Some(names) => {
+            let names = distinct("fields", names)?;
+            names.into_iter().map(|name| text_field("query", name, schema, true)).collect::<Result<_>>()?
+        }
         None => named(|kind| matches!(kind, FieldKind::Text(_)))?,
     };
     let options = ParseOptions {
@@ -301,5 +313,17 @@ fn highlights(request: &SearchRequest, schema: &Schema) -> Result<Vec<(FieldOrd,
         let field = text_field("highlight", name, schema, true)?;
         Ok((field.field, field.name, field.analyzer))
     };
-    request.highlight.iter().map(field).collect()
+    distinct("highlight", &request.highlight)?.into_iter().map(field).collect()
+}
+
+/// Names as they come, each once.
+///
+/// # Errors
+/// If there are more than a list may have.
+fn distinct<'n>(what: &str, names: &'n [String]) -> Result<Vec<&'n String>> {
+    if names.len() > MAX_NAMES {
+        return Err(Error::invalid(format!("{what}: {} names, at most {MAX_NAMES}", names.len())));
+    }
+    let mut seen = BTreeSet::new();
+    Ok(names.iter().filter(|name| seen.insert(name.as_str())).collect())
 }

@@ -18,8 +18,12 @@ use crate::{
 
 const DEFAULT_FACET_LIMIT: u32 = 10;
 const DEFAULT_HISTOGRAM_LIMIT: u32 = 1000;
+/// Facets of a search at most: each is a pass over the values of the matching documents.
+pub const MAX_FACETS: usize = 256;
 /// Ranges of one facet at most: each is a pass over the values.
 const MAX_RANGES: usize = 1000;
+/// Ranges of all facets together at most.
+const MAX_ALL_RANGES: usize = 4096;
 /// Sort keys at most.
 const MAX_SORT_KEYS: usize = 16;
 /// Further hits of a group at most.
@@ -44,7 +48,7 @@ impl ResolvedKey {
 }
 
 /// One facet.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct FacetAsk {
     pub field: FieldOrd,
     pub name: String,
@@ -55,7 +59,7 @@ pub(super) struct FacetAsk {
 }
 
 /// What a facet counts.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Counted {
     /// The most frequent values; of keywords those that pass all tests.
     Values { limit: usize, tests: Vec<KeywordTest> },
@@ -66,7 +70,7 @@ pub(super) enum Counted {
 }
 
 /// One range of a facet.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct RangeAsk {
     pub ranges: ValueRanges,
     pub label: Value,
@@ -99,9 +103,35 @@ pub(super) fn sort_keys(keys: &[SortKey], schema: &Schema) -> Result<Vec<Resolve
     keys.iter().map(resolve).collect()
 }
 
-/// Checks the facets.
-pub(super) fn facet_asks(facets: &[FacetClause], schema: &Schema) -> Result<Vec<FacetAsk>> {
-    facets.iter().enumerate().map(|(ix, facet)| facet_ask(ix, facet, schema)).collect()
+/// The facets of a request: different ones, and which of them each of its clauses is.
+#[derive(Debug, Default)]
+pub(super) struct FacetAsks {
+    pub different: Vec<FacetAsk>,
+    /// Positions in `different`.
+    pub places: Vec<usize>,
+}
+
+/// Checks the facets. Equal ones are counted once.
+pub(super) fn facet_asks(facets: &[FacetClause], schema: &Schema) -> Result<FacetAsks> {
+    if facets.len() > MAX_FACETS {
+        return Err(Error::invalid(format!("facets: {} entries, at most {MAX_FACETS}", facets.len())));
+    }
+    let (mut asks, mut num_ranges) = (FacetAsks::default(), 0);
+    for (ix, facet) in facets.iter().enumerate() {
+        let ask = facet_ask(ix, facet, schema)?;
+        let known = asks.different.iter().position(|known| *known == ask);
+        asks.places.push(known.unwrap_or(asks.different.len()));
+        if known.is_some() {
+            continue;
+        }
+        num_ranges += if let Counted::Ranges(ranges) = &ask.counted { ranges.len() } else { 0 };
+        if num_ranges > MAX_ALL_RANGES {
+            let what = format!("facets[{ix}]: {num_ranges} ranges of all facets so far, at most {MAX_ALL_RANGES}");
+            return Err(Error::invalid(what));
+        }
+        asks.different.push(ask);
+    }
+    Ok(asks)
 }
 
 fn facet_ask(ix: usize, facet: &FacetClause, schema: &Schema) -> Result<FacetAsk> {

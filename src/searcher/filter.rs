@@ -30,7 +30,7 @@ use crate::{
 
 /// How deep filters nest.
 const MAX_DEPTH: usize = 64;
-/// How many conditions a filter has; values of one list count as one.
+/// How many different conditions a filter has; values of one list count as one.
 const MAX_LEAVES: usize = 1024;
 
 /// A parsed filter. Leaves are numbered: [`Self::leaves`].
@@ -186,8 +186,11 @@ impl Parser<'_> {
     }
 
     fn leaf(&mut self, leaf: Leaf) -> Result<Node> {
+        if let Some(known) = self.leaves.iter().position(|known| *known == leaf) {
+            return Ok(Node::Leaf(known));
+        }
         if self.leaves.len() >= MAX_LEAVES {
-            return Err(Error::invalid(format!("filter: more than {MAX_LEAVES} conditions")));
+            return Err(Error::invalid(format!("filter: more than {MAX_LEAVES} different conditions")));
         }
         self.leaves.push(leaf);
         Ok(Node::Leaf(self.leaves.len() - 1))
@@ -271,6 +274,12 @@ impl Parser<'_> {
         };
         self.leaf(leaf)
     }
+}
+
+/// Which of `ids` are among `wanted`. Both ascend by term and have each id once, and `ids` has all that are wanted.
+pub(super) fn among(ids: &[DocId], wanted: &[DocId]) -> Vec<bool> {
+    let mut wanted = wanted.iter().peekable();
+    ids.iter().map(|id| wanted.next_if(|next| *next == id).is_some()).collect()
 }
 
 fn one_or_and(mut parts: Vec<Node>) -> Node {

@@ -43,7 +43,7 @@ use crate::{
     platform::{self, Cancel},
     query::{
         Plan, ScoredDoc, SegmentFilter, Total,
-        request::{Explanation, SearchRequest, SearchResponse, SearchStats, TotalMode, TotalRelation},
+        request::{Explanation, FacetResult, SearchRequest, SearchResponse, SearchStats, TotalMode, TotalRelation},
     },
     schema::Schema,
     segment::{SearchFile, SectionKind},
@@ -175,7 +175,9 @@ impl<F: File> Search<'_, F> {
         let stored = hits::want_documents(self, &page.hits, &mut batch)?;
         let fetched = self.read(&batch).await?;
         words.take(&fetched)?;
-        let facets = facets.into_iter().map(|facet| facet.finish(&mut words)).collect::<Result<_>>()?;
+        let facets: Vec<FacetResult> =
+            facets.into_iter().map(|facet| facet.finish(&mut words)).collect::<Result<_>>()?;
+        let facets = self.ask.facet_places.iter().map(|&place| facets[place].clone()).collect();
         let explain = |one: &Ranked| self.explain(one, plan, &filters, fusion.as_ref());
         let cursor = page.cursor(self, &mut words)?;
         let hits = hits::build(self, request, &page.hits, &stored, &fetched, explain)?;

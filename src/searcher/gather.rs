@@ -13,7 +13,7 @@ use super::{
     ask::{VectorAsk, VectorSource},
     batch::{Batch, Fetched, Slot},
     columns::{SegmentColumns, SegmentFilterWork},
-    filter::{Filter, Leaf},
+    filter::{Filter, Leaf, among},
     flow::Search,
     pace::Pace,
     sort::Behind,
@@ -307,8 +307,8 @@ fn feed_text(plan: Option<&mut Plan>, slots: &[Slot], fetched: &Fetched) -> Resu
 fn set_ids(work: &mut SegmentFilterWork, filter: &Filter, ids: &[DocId], found: &[(usize, DocOrd)]) {
     for (leaf_ix, leaf) in filter.leaves().iter().enumerate() {
         if let Leaf::Ids(wanted) = leaf {
-            let docs = found.iter().filter(|(ix, _)| wanted.contains(&ids[*ix])).map(|&(_, doc)| doc);
-            work.set_ids(leaf_ix, docs);
+            let is_wanted = among(ids, wanted);
+            work.set_ids(leaf_ix, found.iter().filter(|(ix, _)| is_wanted[*ix]).map(|&(_, doc)| doc));
         }
     }
 }

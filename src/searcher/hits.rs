@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::{
@@ -78,14 +80,15 @@ pub(super) fn build<F: File>(
         documents[plan.segment] = found;
     }
     let markers = markers(search.ask);
+    let select = request.select.as_ref().map(|names| names.iter().map(String::as_str).collect::<BTreeSet<_>>());
     page.iter()
         .map(|one| {
             let missing = || Error::new(ErrorKind::Corrupt, format!("{:?} was not read", one.address));
             let stored = documents[one.address.segment.0 as usize].pop().ok_or_else(missing)?;
             let mut doc = parse(&stored.json, one.address)?;
             let highlights = markers.iter().flat_map(|marker| marker.mark(&doc)).collect();
-            if let Some(select) = &request.select {
-                doc.retain(|name, _| select.contains(name));
+            if let Some(select) = &select {
+                doc.retain(|name, _| select.contains(name.as_str()));
             }
             Ok(Hit {
                 id: stored.id,

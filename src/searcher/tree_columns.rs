@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::{
     batch::{Batch, Fetched, Slot},
     columns::SegmentColumns,
+    filter::among,
 };
 use crate::{
     bitset::BitSet,
@@ -97,7 +98,8 @@ impl TreeColumns {
         for (leaf, work) in leaves.iter().zip(&mut self.works) {
             match (work, &leaf.query.test) {
                 (LeafWork::Done(set), ColumnTest::Ids(wanted)) => {
-                    let docs = found.iter().filter(|(ix, _)| wanted.contains(&ids[*ix])).map(|&(_, doc)| doc);
+                    let is_wanted = among(ids, wanted);
+                    let docs = found.iter().filter(|(ix, _)| is_wanted[*ix]).map(|&(_, doc)| doc);
                     docs.filter(|doc| doc.0 < self.max_doc).for_each(|doc| {
                         set.insert(doc.0);
                     });

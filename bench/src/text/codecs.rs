@@ -11,9 +11,9 @@ use rangefind::codec::{
 use super::{
     Class, Effort,
     ask::Ask,
-    corpus::{self, Corpus},
+    corpus::Corpus,
     engines::{Mode, Ours, STREAMS},
-    geometric_mean, tasks,
+    geometric_mean,
 };
 use crate::report::{Row, percentile};
 
@@ -21,25 +21,6 @@ use crate::report::{Row, percentile};
 const BLOCKS: usize = 32;
 /// Widths that gaps and frequencies of real texts have.
 const WIDTHS: std::ops::RangeInclusive<u8> = 1..=16;
-
-/// Compares answers, then times and sizes.
-///
-/// # Panics
-/// At the first query that the codecs answer differently.
-pub fn run(effort: Effort) -> Vec<Row> {
-    let corpus = Corpus::load(if effort == Effort::Quick { corpus::SMALL } else { corpus::WHOLE });
-    let [fast, compact] = PostingsCodec::ALL.map(|codec| Ours::build_with(&corpus, codec));
-    let mut rows = Vec::new();
-    for class in tasks::classes(&corpus, effort) {
-        rows.extend(class.modes.iter().map(|&mode| side_by_side(&class, mode, &fast, &compact, effort)));
-    }
-    let mean = geometric_mean(rows.iter().filter_map(|row| row.ratio));
-    let note = format!("geometric mean over {} classes and modes of the ratio of mean times", rows.len());
-    rows.push(Row::larger_is_better("codec-fast-vs-compact", mean, "x", "equal", 1.0).note(note));
-    rows.extend(sizes(&fast, &compact, corpus.len()));
-    rows.extend(blocks());
-    rows
-}
 
 /// Classes that the text suite shows of both codecs.
 const SHOWN: &[&str] = &[
@@ -60,20 +41,32 @@ const SHOWN: &[&str] = &[
     "AolPhrase",
 ];
 
-/// A part of it beside an engine that was made before: the ten best of some classes, and sizes.
+/// The compact codec beside an engine that was made before with the fast one: the ten best of some classes, sizes, and
+/// what decoding a block takes.
+///
+/// # Panics
+/// At the first query that the codecs answer differently.
 pub fn beside(corpus: &Corpus, fast: &Ours, classes: &[Class], effort: Effort) -> Vec<Row> {
     let compact = Ours::build_with(corpus, PostingsCodec::Compact);
     let shown = classes.iter().filter(|class| SHOWN.contains(&class.name.as_str()));
-    let mut rows: Vec<Row> = shown.map(|class| side_by_side(class, Mode::Top(10), fast, &compact, effort)).collect();
+    let mut rows: Vec<Row> = shown.map(|class| side_by_side(class, fast, &compact, effort)).collect();
+    if !rows.is_empty() {
+        let mean = geometric_mean(rows.iter().filter_map(|row| row.ratio));
+        let note = format!("geometric mean over {} classes of the ratio of mean times", rows.len());
+        rows.insert(0, Row::larger_is_better("codec-fast-vs-compact", mean, "x", "equal", 1.0).note(note));
+    }
     rows.extend(sizes(fast, &compact, corpus.len()));
+    rows.extend(blocks());
     rows
 }
 
-fn side_by_side(class: &Class, mode: Mode, fast: &Ours, compact: &Ours, effort: Effort) -> Row {
-    let queries: Vec<_> = class.asks.iter().map(Ask::ours).collect();
+fn side_by_side(class: &Class, fast: &Ours, compact: &Ours, effort: Effort) -> Row {
+    let (mode, queries) = (Mode::Top(10), class.asks.iter().map(Ask::ours).collect::<Vec<_>>());
     let mut times = [const { Vec::new() }; 2];
     for query in &queries {
-        assert_eq!(fast.run(query, mode), compact.run(query, mode), "{} of {query:?}", mode.name());
+        for mode in [mode, Mode::Count] {
+            assert_eq!(fast.run(query, mode), compact.run(query, mode), "{} of {query:?}", mode.name());
+        }
         let mut of_query = [const { Vec::new() }; 2];
         for _ in 0..if effort == Effort::Quick { 3 } else { 7 } {
             for (engine, times) in [fast, compact].into_iter().zip(&mut of_query) {
@@ -85,10 +78,7 @@ fn side_by_side(class: &Class, mode: Mode, fast: &Ours, compact: &Ours, effort: 
         times.iter_mut().zip(&of_query).for_each(|(all, of_query)| all.push(percentile(of_query, 50.0)));
     }
     let [ours, peer] = times.map(|times| times.iter().sum::<f64>() / times.len() as f64);
-    let key = match mode {
-        Mode::Top(10) => format!("codec-fast-vs-compact-{}", class.name),
-        mode => format!("codec-fast-vs-compact-{}-{}", class.name, mode.name()),
-    };
+    let key = format!("codec-fast-vs-compact-{}", class.name);
     Row::smaller_is_better(&key, ours, "us", "compact", peer).note(format!(
         "{} queries, {}, the same answers; {:.0} and {:.0} queries/s",
         queries.len(),

@@ -66,11 +66,6 @@ impl Bench {
     }
 }
 
-/// Compares both codecs of postings.
-pub fn codecs(effort: Effort) -> Vec<Row> {
-    codecs::run(effort)
-}
-
 /// Compares answers and measures nothing.
 ///
 /// # Panics

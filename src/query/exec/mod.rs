@@ -11,3 +11,6 @@ mod shapes;
 mod sparse;
 
 pub(super) use run::{SegmentRun, prefix_weights};
+
+#[cfg(test)]
+mod sparse_tests;

@@ -1,6 +1,6 @@
 //! The terms of one segment, opened.
 
-use std::{ops::Range, sync::Arc};
+use std::{cell::RefCell, collections::BTreeMap, ops::Range, rc::Rc, sync::Arc};
 
 use crate::{
     bitset::BitSet,
@@ -33,13 +33,25 @@ pub(in crate::query) struct SegmentRun<'a> {
     pub window: Range<u32>,
     pub damage: Damage,
     pub column_damage: ColumnDamage,
+    /// What patterns were found to match: the same one may stand in several places of a tree.
+    patterns: RefCell<PatternMatches>,
 }
+
+/// Matches of patterns by leaf.
+#[derive(Default)]
+struct PatternMatches {
+    sets: BTreeMap<usize, Arc<BitSet>>,
+    freqs: BTreeMap<usize, Rc<DocFreqs>>,
+}
+
+/// Documents with how often they have any of some terms.
+pub(in crate::query) type DocFreqs = Vec<(u32, u32)>;
 
 impl<'a> SegmentRun<'a> {
     /// Looks at all documents.
     pub(super) fn new(plan: &'a Plan, segment: usize, filter: &'a SegmentFilter) -> Self {
         let (damage, column_damage) = (Damage::default(), ColumnDamage::default());
-        Self { plan, segment, filter, window: 0..END, damage, column_damage }
+        Self { plan, segment, filter, window: 0..END, damage, column_damage, patterns: RefCell::default() }
     }
 
     /// Looks at the documents of `window` alone.
@@ -177,8 +189,17 @@ impl SegmentRun<'_> {
         Some(PhraseScorer::new(places, slop, weight, self.norms(leaves.first()?.1)))
     }
 
-    /// Documents with a term of the pattern.
-    fn pattern_set(&self, leaf: usize) -> BitSet {
+    /// Documents with a term of the pattern, found once.
+    pub(in crate::query) fn pattern_set(&self, leaf: usize) -> Arc<BitSet> {
+        let known = self.patterns.borrow().sets.get(&leaf).cloned();
+        known.unwrap_or_else(|| {
+            let set = Arc::new(self.find_pattern_set(leaf));
+            self.patterns.borrow_mut().sets.insert(leaf, set.clone());
+            set
+        })
+    }
+
+    fn find_pattern_set(&self, leaf: usize) -> BitSet {
         let mut set = vec![0u64; (self.max_doc() as usize).div_ceil(64)];
         // Most terms of a pattern are in one document, which the dictionary knows.
         for doc in self.plan.data[self.segment].patterns[leaf].iter().filter_map(|term| term.info.singleton) {
@@ -202,9 +223,18 @@ impl SegmentRun<'_> {
         }
     }
 
-    /// Frequencies of all terms of a pattern, summed per document.
-    pub(in crate::query) fn pattern_freqs(&self, leaf: usize) -> Vec<(u32, u32)> {
-        let mut found: Vec<(u32, u32)> = Vec::new();
+    /// Frequencies of all terms of a pattern, summed per document, found once.
+    pub(in crate::query) fn pattern_freqs(&self, leaf: usize) -> Rc<DocFreqs> {
+        let known = self.patterns.borrow().freqs.get(&leaf).cloned();
+        known.unwrap_or_else(|| {
+            let freqs = Rc::new(self.find_pattern_freqs(leaf));
+            self.patterns.borrow_mut().freqs.insert(leaf, freqs.clone());
+            freqs
+        })
+    }
+
+    fn find_pattern_freqs(&self, leaf: usize) -> DocFreqs {
+        let mut found = DocFreqs::new();
         let mut terms = 0;
         self.each_pattern_postings(leaf, false, |mut postings| {
             terms += 1;
@@ -233,13 +263,14 @@ impl SegmentRun<'_> {
             PatternScoring::Blended => weight.flat,
         };
         if let Some(score) = flat {
-            return Box::new(SetScorer::new(Arc::new(self.pattern_set(leaf)), score * boost));
+            return Box::new(SetScorer::new(self.pattern_set(leaf), score * boost));
         }
         let boosted = TermWeight { weight: weight.weight.weight * boost, lengths: weight.weight.lengths.clone() };
         let norms = self.plan.data[self.segment].norms.get(&self.plan.patterns[leaf].field).cloned();
         let norms = norms.unwrap_or_default();
-        let scores = self.pattern_freqs(leaf).into_iter();
-        Box::new(ListScorer::new(scores.map(|(doc, freq)| (doc, boosted.score(freq as f32, norms.get(doc)))).collect()))
+        let freqs = self.pattern_freqs(leaf);
+        let scores = freqs.iter().map(|&(doc, freq)| (doc, boosted.score(freq as f32, norms.get(doc))));
+        Box::new(ListScorer::new(scores.collect()))
     }
 
     pub(super) fn column(&self, leaf: usize, score: f32) -> Option<BoxScorer> {

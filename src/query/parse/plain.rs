@@ -11,12 +11,13 @@ use crate::{
             words::{self, Piece},
         },
         request::MatchMode,
+        work::Work,
     },
 };
 
 /// Reads what people type into a search box: every character is text, except that `"double quotes"` make a phrase,
 /// which must match, and `-word` or `-"a phrase"` leaves out what has it. Of the other words one is enough, or all must match, as the options say. Stop words are left out
-/// unless there is nothing else. A `-` counts between a space and a letter, where there is something else to look for.
+/// unless there is nothing else. Where the last word is a prefix, so is that of a phrase without its second quote yet. A `-` counts between a space and a letter, where there is something else to look for.
 /// Never fails; text without any word gives [`Query::None`]. Of very long text the beginning
 /// is searched for, and the rest reported as ignored.
 pub fn parse_plain(text: &str, options: &ParseOptions) -> Parsed {
@@ -43,6 +44,10 @@ fn read(text: &str, options: &ParseOptions, ignored: &mut Vec<String>) -> Query 
             phrases.extend(phrase)
         }
         rest = after;
+    }
+    if let Some((before, phrase)) = begun_phrase(rest, options).filter(|_| ignored.is_empty()) {
+        phrases.push(phrase);
+        rest = before;
     }
     pieces.extend(words::pieces(rest, fields));
     // What is still being typed: the end of the text, if a word is there.
@@ -78,12 +83,28 @@ fn read(text: &str, options: &ParseOptions, ignored: &mut Vec<String>) -> Query 
     }
     let pieces = used;
     let keep_stop_words = phrases.is_empty() && typed.is_empty() && pieces.iter().all(Piece::is_all_stop_words);
-    let typed = (!typed.is_empty()).then(|| words::best(typed));
+    let mut typed: Vec<_> = Some(typed).filter(|typed| !typed.is_empty()).map(words::best).into_iter().collect();
+    let mut each: Vec<_> = match options.matching {
+        MatchMode::Any => pieces.into_iter().flat_map(|piece| piece.each_word(keep_stop_words)).collect(),
+        MatchMode::All => pieces.into_iter().filter_map(|piece| piece.whole(keep_stop_words)).collect(),
+    };
+    each = each.into_iter().map(|query| tolerant(query, options)).collect();
+    // With many fields there may be more than a query may ask for.
+    let mut work = Work::default();
+    for (queries, what) in
+        [(&mut typed, "the last word"), (&mut phrases, "phrases"), (&mut each, "words"), (&mut excluded, "exclusions")]
+    {
+        let mut excess = None;
+        let fits = |query: &&Query| work.add(query).map_err(|why| excess = Some(why)).is_ok();
+        let kept = queries.iter().take_while(fits).count();
+        if let Some(why) = excess {
+            ignored.push(format!("{what} behind the first {kept}: {why}"));
+            queries.truncate(kept);
+        }
+    }
+    each.extend(typed);
     let query = match options.matching {
         MatchMode::Any => {
-            let each = pieces.into_iter().flat_map(|piece| piece.each_word(keep_stop_words));
-            let mut each: Vec<_> = each.map(|query| tolerant(query, options)).collect();
-            each.extend(typed);
             if phrases.is_empty() {
                 words::any(each)
             } else if each.is_empty() {
@@ -93,9 +114,7 @@ fn read(text: &str, options: &ParseOptions, ignored: &mut Vec<String>) -> Query 
             }
         }
         MatchMode::All => {
-            let each = pieces.into_iter().filter_map(|piece| piece.whole(keep_stop_words));
-            phrases.extend(each.map(|query| tolerant(query, options)));
-            phrases.extend(typed);
+            phrases.extend(each);
             words::all(phrases)
         }
     };
@@ -105,6 +124,21 @@ fn read(text: &str, options: &ParseOptions, ignored: &mut Vec<String>) -> Query 
         Query::Boolean(boolean) => Query::Boolean(BooleanQuery { must_not: excluded, ..boolean }),
         query => Query::Boolean(BooleanQuery { must: vec![query], must_not: excluded, ..BooleanQuery::default() }),
     }
+}
+
+/// A phrase that is still being typed (`"range re`), and the text in front of it. A quote behind a letter or digit is a
+/// mark of inches.
+fn begun_phrase<'t>(text: &'t str, options: &ParseOptions) -> Option<(&'t str, Query)> {
+    let (before, begun) = text.split_once('"').filter(|_| options.prefix)?;
+    if !(before.is_empty() || before.ends_with(char::is_whitespace)) {
+        return None;
+    }
+    let phrase = if begun.ends_with(char::is_whitespace) {
+        words::phrase(begun, &options.default_fields, 0)
+    } else {
+        words::phrase_prefix(begun, &options.default_fields, 0, words::DEFAULT_EXPANSIONS)
+    };
+    Some((before, phrase?))
 }
 
 /// `-word`: not `-5`, nor a lone dash.

@@ -59,7 +59,12 @@ fn show(query: &Query) -> String {
         Query::DisMax { queries, .. } => format!("<{}>", list(queries, "").join(" ")),
         Query::Boost(query, factor) => format!("{}^{factor}", show(query)),
         Query::Constant(query, score) => format!("{}={score}", show(query)),
-        Query::PhrasePrefix(_) | Query::MoreLike(_) => format!("{query:?}"),
+        Query::PhrasePrefix(query) => {
+            let (place, begun) = &query.last;
+            let phrase = show(&Query::Phrase(query.phrase.clone()));
+            phrase.replace("\"~", &format!(" {place}={}*\"~", String::from_utf8_lossy(begun)))
+        }
+        Query::MoreLike(_) => format!("{query:?}"),
         Query::Function(function) => format!("{function:?}"),
         Query::Column(column) => format!("{column:?}"),
         Query::Filter(set) => format!("#{set}"),
@@ -93,6 +98,21 @@ fn the_last_word_may_be_a_prefix() {
     assert_eq!(typed("runnin"), "<1:runnin* 1:run>");
     assert_eq!(typed("foo-ba"), "(+1:foo +1:ba*)");
     assert_eq!(typed("\"range re\""), "1:\"0=rang 1=re\"~0");
+}
+
+#[test]
+fn a_phrase_without_its_second_quote_is_being_typed() {
+    let typed = |text| plain(text, MatchMode::Any, true);
+    assert_eq!(typed("\"range re"), "1:\"0=rang 1=re*\"~0");
+    assert_eq!(typed("cache \"range re"), "(+1:\"0=rang 1=re*\"~0 1:cach)");
+    // Its completions may be stemmed to what does not begin with it.
+    assert_eq!(typed("\"was runnin"), "<1:\"0=was 1=runnin*\"~0 1:\"0=was 1=run\"~0>");
+    assert_eq!(typed("\"range re "), "1:\"0=rang 1=re\"~0");
+    assert_eq!(typed("\"ran"), "1:ran*");
+    assert_eq!(typed("\"a b\" \"range re"), "(+1:\"0=a 1=b\"~0 +1:\"0=rang 1=re*\"~0)");
+    assert_eq!(typed("5\" scr"), "(1:5 1:scr*)");
+    assert_eq!(typed("cache \""), "1:cach");
+    assert_eq!(plain("\"range re", MatchMode::Any, false), "(1:rang 1:re)");
 }
 
 #[test]
@@ -143,6 +163,11 @@ fn syntax_reads_patterns_of_terms() {
         ("body:serach~2^0.5", "1:serach~2^0.5"),
         ("body:[Apple TO pear} {* TO b]", "(1:[apple TO pear} 1:[* TO b])"),
         ("\"a \\\"b\\\" c\"", "1:\"0=a 1=b 2=c\"~0"),
+        ("\"a1 Be*\"", "1:\"0=a1 1=be*\"~0"),
+        ("\"a1 b1 Be*\"~3^2", "1:\"0=a1 1=b1 2=be*\"~3^2"),
+        ("\"be*\" x", "(1:be* 1:x)"),
+        ("tag:\"a b*\"", "2:a b*"),
+        ("\"a1 b\\*\"", "1:\"0=a1 1=b\"~0"),
         ("(a1 b1 c1)~2", "(1:a1 1:b1 1:c1)/2"),
         ("*", "*"),
     ] {
@@ -226,7 +251,10 @@ fn syntax_reports_what_it_ignores() {
         "fuzz~3",
         "fu*z~1",
         "/a(b/",
-        "\"a b*\"",
+        "\"a b *\"",
+        "\"a b**\"",
+        "\"a* b\"",
+        "\"*\"",
         "(a1 b1)~3",
         "year:abc",
         "year:[a TO b]",

@@ -2,7 +2,7 @@
 
 use crate::{
     analysis::{OwnedToken, QueryWord},
-    query::{BooleanQuery, PhraseQuery, Query, parse::ParseField},
+    query::{BooleanQuery, PhrasePrefixQuery, PhraseQuery, Query, parse::ParseField},
 };
 
 /// `query` with the field's boost.
@@ -205,16 +205,13 @@ fn phrase_in(text: &str, field: &ParseField, slop: u32) -> Option<Query> {
             choices.iter_mut().for_each(|choice| extend_phrase(choice, word, tokens, start));
             continue;
         }
-        let mut longer = Vec::new();
-        for choice in &choices {
-            for tokens in &word.alternatives {
-                let mut choice = choice.clone();
-                extend_phrase(&mut choice, word, tokens, start);
-                longer.push(choice);
-            }
-        }
-        longer.truncate(MAX_PHRASES);
-        choices = longer;
+        let pairs = choices.iter().flat_map(|choice| word.alternatives.iter().map(move |tokens| (choice, tokens)));
+        let longer = pairs.take(MAX_PHRASES).map(|(choice, tokens)| {
+            let mut choice = choice.clone();
+            extend_phrase(&mut choice, word, tokens, start);
+            choice
+        });
+        choices = longer.collect();
     }
     let mut phrases: Vec<_> =
         choices.into_iter().map(|(_, terms)| Query::Phrase(PhraseQuery { field: field.field, terms, slop })).collect();
@@ -237,6 +234,50 @@ fn extend_phrase((shift, terms): &mut Choice, word: &QueryWord, tokens: &[OwnedT
         (u32::try_from(place).unwrap_or(0), token.term.clone().into_bytes())
     }));
     *shift += i64::from(last.position) - i64::from(first.position) + 1 - i64::from(word.num_words);
+}
+
+/// Terms that the word at the end of a phrase, still being typed, stands for, as in Lucene.
+pub(in crate::query) const DEFAULT_EXPANSIONS: u32 = 50;
+
+/// `text` word after word, the last one only begun, in any of the fields; `None` if it has no word.
+pub(in crate::query) fn phrase_prefix(
+    text: &str,
+    fields: &[ParseField],
+    slop: u32,
+    max_expansions: u32,
+) -> Option<Query> {
+    let in_field = |field: &ParseField| begun_phrase(text, field, slop, max_expansions);
+    let queries: Vec<_> = fields.iter().filter_map(in_field).collect();
+    (!queries.is_empty()).then(|| best(queries))
+}
+
+fn begun_phrase(text: &str, field: &ParseField, slop: u32, max_expansions: u32) -> Option<Query> {
+    if field.analyzer.completes_words() {
+        return phrase_in(text, field, slop);
+    }
+    let tokens = field.analyzer.tokens(text);
+    let (last, front) = tokens.split_last()?;
+    let written = text.get(last.start as usize..last.end as usize)?;
+    let Some(first) = front.first() else { return typed(written, field) };
+    if !field.positions {
+        let front = front.iter().map(|token| term(field, token));
+        return Some(all(front.chain(typed(written, field)).collect()));
+    }
+    let place = |token: &OwnedToken| token.position.saturating_sub(first.position);
+    let terms: Vec<_> = front.iter().map(|token| (place(token), token.term.clone().into_bytes())).collect();
+    let phrase = |terms| PhraseQuery { field: field.field, terms, slop };
+    let last = (place(last), field.analyzer.prefix(written).into_bytes());
+    let mut queries = Vec::new();
+    for term in field.analyzer.completions(written) {
+        let ending = (last.0, term.into_bytes());
+        queries.push(Query::Phrase(phrase(terms.iter().cloned().chain([ending]).collect())));
+    }
+    queries.insert(0, Query::PhrasePrefix(PhrasePrefixQuery { phrase: phrase(terms), last, max_expansions }));
+    let query = match queries.len() {
+        1 => queries.remove(0),
+        _ => Query::DisMax { queries, tie_breaker: 0.0 },
+    };
+    Some(boosted(query, field.boost))
 }
 
 /// The last word of `text`, still being typed, in one field: as it stands, as the beginning of longer words, and as

@@ -13,6 +13,7 @@ use crate::{
         bind::{Binder, Node, PatternLeaf, TermLeaf},
         expand,
         scorer::term::TermWeight,
+        work::Work,
     },
     terms::TermMatcher,
 };
@@ -48,6 +49,9 @@ pub(super) enum State {
     Ready,
 }
 
+/// Ranges among which one is looked for by a map.
+const MANY_WANTS: usize = 16;
+
 /// A query on its way to its answer.
 #[derive(Debug)]
 pub struct Plan {
@@ -72,7 +76,9 @@ pub struct Plan {
     pub(in crate::query) pattern_bytes_left: u64,
     pub(super) state: State,
     pub(super) wants: Vec<Want>,
-    pub(super) pending: Vec<(usize, usize, Slot)>,
+    pub(in crate::query) pending: Vec<(usize, usize, Slot)>,
+    /// Where in `wants` a range of a dictionary is, once there are many.
+    want_places: BTreeMap<(usize, FieldOrd, u64, u64), usize>,
     pub(in crate::query) notes: Vec<String>,
 }
 
@@ -96,8 +102,10 @@ impl Plan {
     /// Plans `query` over `segments`, for what will be asked.
     ///
     /// # Errors
-    /// `corrupt` if something resident is damaged.
+    /// `invalid_argument` if it asks for more than [`crate::query::MAX_QUERY_TERMS`] or
+    /// [`crate::query::MAX_QUERY_PATTERNS`], `corrupt` if something resident is damaged.
     pub fn with_options(query: &Query, segments: Vec<Arc<SegmentText>>, options: PlanOptions) -> Result<Self> {
+        Work::default().add(query).map_err(|what| Error::invalid(format!("query: {what}")))?;
         let mut binder = Binder::default();
         let root = binder.bind(query, 1.0, true);
         let Binder { terms, patterns, columns, .. } = binder;
@@ -133,6 +141,7 @@ impl Plan {
             state: State::Terms,
             wants: Vec::new(),
             pending: Vec::new(),
+            want_places: BTreeMap::new(),
             notes: Vec::new(),
         };
         if plan.root == Node::None {
@@ -182,6 +191,7 @@ impl Plan {
             return Err(Error::invalid("nothing is wanted: `choose` comes first"));
         }
         let wants = std::mem::take(&mut self.wants);
+        self.want_places.clear();
         for (segment, want, slot) in std::mem::take(&mut self.pending) {
             self.deliver(segment, wants[want].field, slot, bytes[want].clone())?;
         }
@@ -244,12 +254,25 @@ impl Plan {
         }
         let want = Want { segment, field, stream, range };
         // Several terms may be in one block of the dictionary; everything else is asked for once.
-        let known = if self.state == State::Terms { self.wants.iter().position(|known| *known == want) } else { None };
+        let known = if self.state == State::Terms { self.known_want(&want) } else { None };
         let ix = known.unwrap_or_else(|| {
             self.wants.push(want);
             self.wants.len() - 1
         });
         self.pending.push((segment, ix, slot));
         Ok(())
+    }
+
+    /// The position of a range of a dictionary that was asked for before.
+    fn known_want(&mut self, want: &Want) -> Option<usize> {
+        if self.wants.len() < MANY_WANTS {
+            return self.wants.iter().position(|known| known == want);
+        }
+        let place = |want: &Want| (want.segment, want.field, want.range.start, want.range.end);
+        // All of them differ, so that the map has as many.
+        for ix in self.want_places.len()..self.wants.len() {
+            self.want_places.insert(place(&self.wants[ix]), ix);
+        }
+        self.want_places.get(&place(want)).copied()
     }
 }

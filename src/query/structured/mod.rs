@@ -31,7 +31,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     error::Result,
-    query::{BooleanQuery, ParseOptions, Parsed, Query, parse_lucene, parse_plain},
+    query::{BooleanQuery, ParseOptions, Parsed, Query, parse_lucene, parse_plain, work::Work},
     schema::Schema,
 };
 
@@ -45,9 +45,10 @@ pub const MAX_TREE_CLAUSES: usize = 1024;
 /// Reads a query object.
 ///
 /// # Errors
-/// `invalid_argument` naming the place: an unknown clause, key or field, a value of another type, too deep, too many.
+/// `invalid_argument` naming the place: an unknown clause, key or field, a value of another type, too deep, too many
+/// clauses, terms ([`crate::query::MAX_QUERY_TERMS`]) or patterns ([`crate::query::MAX_QUERY_PATTERNS`]).
 pub fn parse_tree(tree: &Map<String, Value>, schema: &Schema, options: &ParseOptions, now: f64) -> Result<Parsed> {
-    let mut reader = TreeReader { schema, options, now, clauses: 0, ignored: Vec::new() };
+    let mut reader = TreeReader { schema, options, now, clauses: 0, work: Work::default(), ignored: Vec::new() };
     let query = reader.clause(tree, &At::root(), 0)?;
     Ok(Parsed { query, ignored: reader.ignored })
 }
@@ -59,6 +60,8 @@ struct TreeReader<'a> {
     /// Milliseconds since 1970, for `now`.
     now: f64,
     clauses: usize,
+    /// What all clauses come to.
+    work: Work,
     ignored: Vec<String>,
 }
 
@@ -83,7 +86,7 @@ impl TreeReader<'_> {
             return Err(at.bad(format_args!("more than {MAX_TREE_CLAUSES} clauses")));
         }
         let at = &at.key(name);
-        match name.as_str() {
+        let leaf = match name.as_str() {
             "all" => Object::new(body, at, &[]).map(|_| Query::All),
             "none" => Object::new(body, at, &[]).map(|_| Query::None),
             "plain" | "lucene" => self.parsed(name, body, at),
@@ -98,24 +101,27 @@ impl TreeReader<'_> {
             "range" => self.range(body, at),
             "terms" => self.terms(body, at),
             "exists" => self.exists(body, at),
-            "bool" => self.boolean(body, at, depth),
-            "disMax" => self.dis_max(body, at, depth),
+            // What is inside of others was counted there.
+            "bool" => return self.boolean(body, at, depth),
+            "disMax" => return self.dis_max(body, at, depth),
             "constant" => {
                 let object = Object::new(body, at, &["query", "score", "boost"])?;
                 let score = object.number("score", 0.0)?.unwrap_or(1.0) as f32;
                 let inner = self.query(object.need("query")?, &at.key("query"), depth + 1)?;
-                boosted(Query::Constant(Box::new(inner), score), &object)
+                return boosted(Query::Constant(Box::new(inner), score), &object);
             }
             "boost" => {
                 let object = Object::new(body, at, &["query", "factor"])?;
                 object.need("factor")?;
                 let factor = object.number("factor", 0.0)?.unwrap_or(1.0) as f32;
                 let inner = self.query(object.need("query")?, &at.key("query"), depth + 1)?;
-                Ok(Query::Boost(Box::new(inner), factor))
+                return Ok(Query::Boost(Box::new(inner), factor));
             }
-            "function" => self.function(body, at, depth),
-            _ => Err(at.bad("unknown clause")),
-        }
+            "function" => return self.function(body, at, depth),
+            _ => return Err(at.bad("unknown clause")),
+        }?;
+        self.work.add(&leaf).map_err(|what| at.bad(what))?;
+        Ok(leaf)
     }
 
     fn parsed(&mut self, name: &str, body: &Value, at: &At<'_>) -> Result<Query> {

@@ -3,10 +3,9 @@
 use serde_json::Value;
 
 use crate::{
-    analysis::OwnedToken,
     error::Result,
     query::{
-        BooleanQuery, ParseField, PatternScoring, PhrasePrefixQuery, PhraseQuery, Query,
+        BooleanQuery, ParseField, PatternScoring, Query,
         parse::{
             near_terms,
             words::{self, Piece},
@@ -26,8 +25,6 @@ use super::{
 const MAX_MATCH_WORDS: usize = 1024;
 /// Farthest that words of a phrase may be from their places.
 const MAX_SLOP: u32 = 10_000;
-/// Terms that a word still being typed stands for, as in Lucene.
-const DEFAULT_EXPANSIONS: u32 = 50;
 
 impl TreeReader<'_> {
     /// A text or keyword field.
@@ -112,29 +109,12 @@ impl TreeReader<'_> {
         let object = Object::new(body, at, &["field", "fields", "text", "slop", "maxExpansions", "boost"])?;
         let (fields, text) = (self.text_fields(&object)?, object.need_text("text")?);
         let slop = object.count("slop", 0..=MAX_SLOP)?.unwrap_or(0);
-        let max_expansions = object.count("maxExpansions", 1..=1024)?.unwrap_or(DEFAULT_EXPANSIONS);
+        let max_expansions = object.count("maxExpansions", 1..=1024)?.unwrap_or(words::DEFAULT_EXPANSIONS);
         if text.ends_with(char::is_whitespace) {
             // The last word is finished.
             return boosted(words::phrase(text, &fields, slop).unwrap_or(Query::None), &object);
         }
-        let in_field = |field: &ParseField| {
-            let tokens = field.analyzer.tokens(text);
-            let (last, front) = tokens.split_last()?;
-            let begun = field.analyzer.prefix(text.get(last.start as usize..last.end as usize)?).into_bytes();
-            let prefix = |begun| words::boosted(Query::prefix(field.field, begun), field.boost);
-            let Some(first) = front.first() else { return Some(prefix(begun)) };
-            if !field.positions {
-                let mut all: Vec<_> = front.iter().map(|token| words::term(field, token)).collect();
-                all.push(prefix(begun));
-                return Some(words::all(all));
-            }
-            let place = |token: &OwnedToken| token.position.saturating_sub(first.position);
-            let terms = front.iter().map(|token| (place(token), token.term.clone().into_bytes())).collect();
-            let phrase = PhraseQuery { field: field.field, terms, slop };
-            let query = PhrasePrefixQuery { phrase, last: (place(last), begun), max_expansions };
-            Some(words::boosted(Query::PhrasePrefix(query), field.boost))
-        };
-        boosted(words::best(fields.iter().filter_map(in_field).collect()), &object)
+        boosted(words::phrase_prefix(text, &fields, slop, max_expansions).unwrap_or(Query::None), &object)
     }
 
     pub(super) fn prefix(&mut self, body: &Value, at: &At<'_>) -> Result<Query> {

@@ -24,6 +24,15 @@ fn is_wildcard(&(letter, is_plain): &Letter) -> bool {
     !is_plain && matches!(letter, '*' | '?')
 }
 
+/// What stands in quotes.
+struct Quoted {
+    text: String,
+    /// Whether it ends with a word that is only begun: `"foo ba*"`.
+    is_begun: bool,
+    /// Whether there are wildcards that mean nothing.
+    has_wildcards: bool,
+}
+
 /// One end of a range.
 #[derive(Clone, Copy)]
 struct End<'a> {
@@ -67,37 +76,49 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The quoted text here, escapes taken off; whether it has wildcards that mean nothing in it.
-    fn take_quoted(&mut self) -> (String, bool) {
+    /// The quoted text here, escapes taken off.
+    fn take_quoted(&mut self) -> Quoted {
         let mut letters = self.rest[1..].char_indices();
-        let (mut text, mut has_wildcards) = (String::new(), false);
+        let (mut text, mut num_wildcards, mut is_star) = (String::new(), 0, false);
+        let mut end = None;
         while let Some((at, letter)) = letters.next() {
+            if letter == '"' {
+                end = Some(at + 2);
+                break;
+            }
+            is_star = letter == '*';
             match letter {
-                '"' => {
-                    self.rest = &self.rest[at + 2..];
-                    return (text, has_wildcards);
-                }
                 '\\' => text.extend(letters.next().map(|(_, escaped)| escaped)),
                 letter => {
-                    has_wildcards |= matches!(letter, '*' | '?');
+                    num_wildcards += usize::from(matches!(letter, '*' | '?'));
                     text.push(letter);
                 }
             }
         }
-        self.ignore("a `\"` without its pair");
-        self.rest = "";
-        (text, has_wildcards)
+        if end.is_none() {
+            self.ignore("a `\"` without its pair");
+        }
+        self.rest = &self.rest[end.unwrap_or(self.rest.len())..];
+        let word = text.strip_suffix('*').unwrap_or(&text);
+        let is_begun = is_star && !word.ends_with(|last: char| last.is_whitespace() || matches!(last, '*' | '?'));
+        let is_begun = is_begun && !word.is_empty();
+        Quoted { text, is_begun, has_wildcards: num_wildcards > usize::from(is_begun) }
     }
 
     fn quoted(&mut self) -> Option<Query> {
-        let (text, has_wildcards) = self.take_quoted();
+        let Quoted { text, is_begun, has_wildcards } = self.take_quoted();
         let mut slop = 0;
         if self.take("~") {
             slop = self.number().map_or(0, |number| number.clamp(0.0, MAX_SLOP as f32) as u32);
         }
         match &self.target {
             Target::Texts(fields) => {
-                let query = words::phrase(&text, fields, slop);
+                let query = if is_begun {
+                    let text = text.strip_suffix('*').unwrap_or(&text);
+                    words::phrase_prefix(text, fields, slop, words::DEFAULT_EXPANSIONS)
+                } else {
+                    words::phrase(&text, fields, slop)
+                };
                 if has_wildcards {
                     self.ignore(format!("`*` and `?` inside of \"{text}\", where they are no wildcards"));
                 }
@@ -110,7 +131,7 @@ impl<'a> Parser<'a> {
     /// A value of a column: up to the next space or parenthesis, or quoted.
     fn value(&mut self) -> Option<String> {
         if self.rest.starts_with('"') {
-            return Some(self.take_quoted().0);
+            return Some(self.take_quoted().text);
         }
         let mut text = String::new();
         let mut letters = self.rest.char_indices();

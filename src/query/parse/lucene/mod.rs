@@ -3,12 +3,13 @@
 //! ```text
 //! query  := clause*                       joined by AND, OR, && or ||; else as the options say
 //! clause := (+ | - | ! | NOT)? (name:)? body (^boost)?
-//! body   := word | wo?d* | word~edits? | /regex/ | "phrase"(~slop)? | [from TO to] | {from TO to} | (query)(~count)?
+//! body   := word | wo?d* | word~edits? | /regex/ | "phrase"(~slop)? | "phrase beg*"(~slop)?
+//!         | [from TO to] | {from TO to} | (query)(~count)?
 //!         | (> | >= | < | <=) value       behind a name
 //!         | *:* | _exists_:name | name:*
 //! ```
 //! `\` takes the meaning off the character behind it. As in Lucene, `a AND b` makes both clauses required, whatever
-//! stands around them. `word~` allows edits by the word's length; `(a b c)~2` finds two of the three. Ranges and comparisons
+//! stands around them. `"range re*"` finds what goes on as it begins; other wildcards in quotes mean nothing. `word~` allows edits by the word's length; `(a b c)~2` finds two of the three. Ranges and comparisons
 //! are conditions on columns, on text fields ranges of terms. What is not understood is searched as text or left out,
 //! and said so.
 
@@ -18,6 +19,7 @@ use crate::query::{
     BooleanQuery, Query,
     parse::{ParseColumn, ParseField, ParseOptions, Parsed, readable, words},
     request::MatchMode,
+    work::Work,
 };
 
 /// Groups inside groups.
@@ -31,7 +33,8 @@ pub fn parse_lucene(text: &str, options: &ParseOptions) -> Parsed {
     let (text, cut) = readable(text);
     let ignored = cut.into_iter().collect();
     let target = Target::Texts(options.default_fields.clone());
-    let mut parser = Parser { rest: text, options, ignored, clauses: 0, target, is_named: false };
+    let mut parser =
+        Parser { rest: text, options, ignored, clauses: 0, work: Work::default(), target, is_named: false };
     let mut clauses = parser.clauses(0);
     while !parser.rest.is_empty() {
         // Only a closing parenthesis stops at the top.
@@ -61,6 +64,8 @@ struct Parser<'a> {
     options: &'a ParseOptions,
     ignored: Vec<String>,
     clauses: usize,
+    /// What they come to.
+    work: Work,
     /// What clauses without a name search.
     target: Target,
     /// Whether a name said so.
@@ -198,7 +203,16 @@ impl<'a> Parser<'a> {
             return self.with_boost(Query::All, false);
         }
         let outer = self.take_field();
+        // What is inside of groups was counted there.
+        let is_group = self.rest.starts_with('(');
         let clause = self.body(depth);
+        if let Some((query, _)) = clause.as_ref().filter(|_| !is_group)
+            && let Err(what) = self.work.add(query)
+        {
+            self.ignore(format!("everything from clause {} on: {what}", self.clauses));
+            self.rest = "";
+            return None;
+        }
         if let Some((target, is_named)) = outer {
             (self.target, self.is_named) = (target, is_named);
         }
