@@ -45,10 +45,10 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-const DIMS: usize = 256;
-const SEGMENTS: u64 = 6;
+const DIMS: usize = 224;
+const SEGMENTS: u64 = 4;
 const DOCS: u64 = 4000;
-const BUDGET: u64 = 4 << 20;
+const BUDGET: u64 = 5 << 19;
 
 #[test]
 fn the_peak_of_a_merge_follows_its_budget() {

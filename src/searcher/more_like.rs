@@ -60,6 +60,11 @@ impl<F: File> Search<'_, F> {
                     one.terms(texts)
                 }
             });
+            for field in &one.fields {
+                if let Some(error) = field.analyzer.take_failure() {
+                    return Err(Error::invalid(format!("moreLikeThis, field {:?}: {error}", field.name)));
+                }
+            }
         }
         let all: Vec<(FieldOrd, &[u8])> = asked
             .iter()
