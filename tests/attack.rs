@@ -43,7 +43,7 @@ impl CustomAnalyzer for Nonsense {
             "beyond" => vec![token("a", 0, end, end + 1)],
             "huge" => vec![token("a", 0, u32::MAX - 1, u32::MAX)],
             "turned" => vec![token("a", 0, 3, 1)],
-            "inside é" => vec![token("a", 0, 0, end - 1)],
+            "insideé" => vec![token("a", 0, 0, end - 1)],
             "empty" => vec![token("", 0, 0, 1)],
             "long" => vec![token("x".repeat(40_000), 0, 0, 1)],
             "far" => vec![token("a", u32::MAX, 0, 1)],
@@ -59,7 +59,7 @@ impl CustomAnalyzer for Nonsense {
     }
 }
 
-const REFUSED: [&str; 7] = ["beyond", "huge", "turned", "inside é", "empty", "long", "far"];
+const REFUSED: [&str; 7] = ["beyond", "huge", "turned", "insideé", "empty", "long", "far"];
 const TAKEN: [&str; 6] = ["down", "none", "apart", "odd", "together", "million"];
 
 #[test]
@@ -110,7 +110,7 @@ fn analyzers_that_answer_nonsense_are_refused_or_taken_at_their_word() {
                 json!({ "query": { "moreLikeThis": { "text": text, "minDocFreq": 1 } }, "limit": 3 }),
             ];
             // A million words take a while to make.
-            let step = if *text == "million" { 3 } else { 1 };
+            let step = if *text == "million" { 7 } else { 1 };
             for request in requests.into_iter().step_by(step) {
                 match search(&index, request.clone()).await {
                     Ok(response) => assert!(!REFUSED.contains(text), "{request}: {:?}", response.total),
