@@ -258,6 +258,10 @@ fn begun_phrase(text: &str, field: &ParseField, slop: u32, max_expansions: u32) 
     let tokens = field.analyzer.tokens(text);
     let (last, front) = tokens.split_last()?;
     let written = text.get(last.start as usize..last.end as usize)?;
+    if written.is_empty() {
+        // A term of a custom analyzer that no part of the text shows: no one can be typing it.
+        return phrase_in(text, field, slop);
+    }
     let Some(first) = front.first() else { return typed(written, field) };
     if !field.positions {
         let front = front.iter().map(|token| term(field, token));
