@@ -288,7 +288,7 @@ impl PackedBlock {
                 continue;
             }
             let packed = self.packed_group(group);
-            if word.count_ones() < FEW {
+            if has_few(word) {
                 while word != 0 {
                     let ix = word.trailing_zeros() as usize;
                     visit(value(lanes.number(packed, ix)), ix);
@@ -363,6 +363,15 @@ impl PackedBlock {
         let starts = self.layout.starts.as_ref().map_or(0, |starts| starts.capacity() * 4);
         self.bytes.len() + starts + self.layout.ranks.capacity() * 2
     }
+}
+
+/// Whether less than [`FEW`] bits are set. Counting them takes longer where there is no instruction for it.
+#[inline]
+fn has_few(mut word: u64) -> bool {
+    for _ in 1..FEW {
+        word &= word.wrapping_sub(1);
+    }
+    word == 0
 }
 
 /// The lowest bits of `bits`, one after another, at the set positions of `places`.

@@ -187,6 +187,16 @@ impl InPlace {
         self.first + 64 * at as u32 + word.trailing_zeros()
     }
 
+    /// Whether `doc`, which is at most the last one, is one of them.
+    #[inline]
+    pub fn has(&self, doc: u32) -> bool {
+        let bit = doc.wrapping_sub(self.first);
+        match self.words().get(bit as usize / 64) {
+            Some(word) => word >> (bit % 64) & 1 == 1,
+            None => self.num_words == 0 && doc >= self.first,
+        }
+    }
+
     /// How many documents of the block come before `doc`, which is one of them; below 128 whatever the bytes were.
     /// Documents are asked for in ascending order.
     #[inline]

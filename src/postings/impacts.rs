@@ -93,6 +93,42 @@ pub(super) fn for_each(reader: &mut Reader<'_>, mut each: impl FnMut(Impact)) ->
     Ok(())
 }
 
+/// The highest product of a frequency and the factor of its norm; `None` if there are no impacts.
+///
+/// # Errors
+/// If they are damaged.
+pub(super) fn best_factor(bytes: &[u8], factors: &[f32; 256]) -> Result<Option<f32>, DecodeError> {
+    let (mut best, mut freq, mut norm) = (f32::NEG_INFINITY, 0u32, 0i32);
+    let mut rest = bytes;
+    loop {
+        // Nearly all differences take one byte.
+        let (head, norm_delta, behind) = match rest {
+            [] => return Ok((best > f32::NEG_INFINITY).then_some(best)),
+            [head, behind @ ..] if head & 0x81 == 0 => (*head, 0, behind),
+            [head, delta, behind @ ..] if (head | delta) & 0x80 == 0 => {
+                (*head, i32::from(delta >> 1) ^ -i32::from(delta & 1), behind)
+            }
+            _ => return any_best_factor(bytes, factors),
+        };
+        freq = freq.saturating_add(u32::from(head >> 1) + 1);
+        norm += norm_delta + 1;
+        let Some(&factor) = usize::try_from(norm).ok().and_then(|norm| factors.get(norm)) else {
+            return any_best_factor(bytes, factors);
+        };
+        best = best.max(freq as f32 * factor);
+        rest = behind;
+    }
+}
+
+/// The same of impacts of any size.
+#[cold]
+fn any_best_factor(bytes: &[u8], factors: &[f32; 256]) -> Result<Option<f32>, DecodeError> {
+    let mut best = f32::NEG_INFINITY;
+    let add = |impact: Impact| best = best.max(impact.freq as f32 * factors[usize::from(impact.norm)]);
+    for_each(&mut Reader::new(bytes), add)?;
+    Ok((best > f32::NEG_INFINITY).then_some(best))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,6 +145,30 @@ mod tests {
         let mut found = Vec::new();
         for_each(&mut Reader::new(&out), |impact| found.push((impact.freq, impact.norm))).unwrap();
         assert_eq!(found, [(1, 1), (2, 2), (10, 9)]);
+    }
+
+    #[test]
+    fn best_factor_is_that_of_all_impacts() {
+        let seed = fastrand::u64(..);
+        println!("seed {seed}");
+        let mut random = fastrand::Rng::with_seed(seed);
+        let factors: [f32; 256] = std::array::from_fn(|norm| 3.0 / (1.0 + norm as f32));
+        let (mut sound, mut damaged) = (0, 0);
+        for round in 0..4000 {
+            let mut bytes = Vec::new();
+            if round % 2 == 0 {
+                let mut collector = ImpactCollector::default();
+                let most = [3, 60, 90_000][random.usize(0..3)];
+                (0..random.usize(0..128)).for_each(|_| collector.add(random.u32(1..most), random.u8(..)));
+                collector.write(&mut bytes);
+            } else {
+                bytes.extend((0..random.usize(0..12)).map(|_| random.u8(..)));
+            }
+            let (found, expected) = (best_factor(&bytes, &factors), any_best_factor(&bytes, &factors));
+            assert_eq!(found, expected, "{bytes:?}");
+            if expected.is_ok() { sound += 1 } else { damaged += 1 }
+        }
+        assert!(sound > 2000 && damaged > 100, "{sound} {damaged}");
     }
 
     #[test]

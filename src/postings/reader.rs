@@ -294,6 +294,20 @@ impl Postings {
         self.advance_far(target)
     }
 
+    /// Whether the term has `target`; targets ascend. The current document is the target then; else it is any one that
+    /// [`Self::advance`] can go on from.
+    #[inline]
+    pub fn has(&mut self, target: u32) -> bool {
+        if self.is_in_place && target <= self.in_place.last() {
+            let has = self.in_place.has(target);
+            if has {
+                self.doc = target;
+            }
+            return has;
+        }
+        self.advance(target) == target
+    }
+
     fn advance_far(&mut self, target: u32) -> u32 {
         if self.is_in_place && target <= self.in_place.last() {
             if self.doc < target {
@@ -465,6 +479,11 @@ impl Postings {
             self.damage.note(error);
         }
     }
+
+    /// The highest product of a frequency and the factor of its norm, of those.
+    pub fn best_term_factor(&self, factors: &[f32; 256]) -> Option<f32> {
+        best_factor_in(&self.skip_bytes, self.skips.term_impacts(), factors, &self.damage)
+    }
 }
 
 /// A view that moves forward over the blocks of a term and decodes none of them.
@@ -555,6 +574,16 @@ impl Lookahead {
         }
     }
 
+    /// The highest product of a frequency and the factor of its norm, of the impacts of that group.
+    pub fn best_group_factor(&self, factors: &[f32; 256]) -> Option<f32> {
+        best_factor_in(&self.bytes, self.skips.group_impacts(), factors, &self.damage)
+    }
+
+    /// The same of the impacts of the block.
+    pub fn best_factor(&self, factors: &[f32; 256]) -> Option<f32> {
+        best_factor_in(&self.bytes, self.skips.entry().impacts.clone(), factors, &self.damage)
+    }
+
     /// Whether `target` is behind all documents that skip data know of, and there is no tail.
     pub fn is_behind(&self, target: u32) -> bool {
         self.skips.is_behind(target)
@@ -568,6 +597,13 @@ impl Lookahead {
             self.damage.note(error);
         }
     }
+}
+
+fn best_factor_in(bytes: &Bytes, range: Range<usize>, factors: &[f32; 256], damage: &Damage) -> Option<f32> {
+    impacts::best_factor(bytes.get(range).unwrap_or_default(), factors).unwrap_or_else(|error| {
+        damage.note(error);
+        None
+    })
 }
 
 /// First index whose document is at least `target`, given that the last one is. Seven steps without branches.

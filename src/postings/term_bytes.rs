@@ -21,6 +21,29 @@ pub struct TermBytes {
 }
 
 impl TermBytes {
+    /// A term of a resident `postings` stream, with positions if they will be asked for.
+    ///
+    /// # Errors
+    /// If the stream ends before the term does.
+    pub fn resident(info: &TermInfo, stream: &Bytes, positions: bool) -> Result<Self, DecodeError> {
+        let cut = |range: Range<u64>| {
+            let len = stream.len();
+            let end = usize::try_from(range.end).unwrap_or(usize::MAX);
+            match usize::try_from(range.start) {
+                _ if range.is_empty() => Ok(Bytes::new()),
+                Ok(start) if end <= len => Ok(stream.slice(start..end)),
+                start => Err(DecodeError::Truncated { offset: start.unwrap_or(usize::MAX), needed: end, have: len }),
+            }
+        };
+        let docs = info.docs_range();
+        let split = docs.start.saturating_add(u64::from(info.skip_len));
+        Ok(Self {
+            skips: cut(docs.start..split)?,
+            docs: Runs::whole(cut(split..docs.end)?),
+            positions: if positions { Some(Runs::whole(cut(info.positions_range())?)) } else { None },
+        })
+    }
+
     /// A term that was read whole: `docs` are the bytes of [`TermInfo::docs_range`] (skip data and documents),
     /// `positions` those of [`TermInfo::positions_range`].
     pub fn whole(info: &TermInfo, docs: Bytes, positions: Option<Bytes>) -> Self {
@@ -39,6 +62,7 @@ pub struct Runs(Kept);
 
 #[derive(Debug, Clone)]
 enum Kept {
+    Nothing,
     Whole(Bytes),
     /// Where each part starts, ascending, and its bytes. They may overlap.
     Parts(Arc<Vec<(u64, Bytes)>>),
@@ -47,7 +71,7 @@ enum Kept {
 impl Default for Runs {
     /// Nothing of it.
     fn default() -> Self {
-        Self(Kept::Parts(Arc::default()))
+        Self(Kept::Nothing)
     }
 }
 
@@ -64,6 +88,9 @@ impl Runs {
 
     /// Adds a part that starts at `start`; nothing to what is whole.
     pub fn insert(&mut self, start: u64, bytes: Bytes) {
+        if matches!(self.0, Kept::Nothing) {
+            self.0 = Kept::Parts(Arc::default());
+        }
         if let Kept::Parts(parts) = &mut self.0 {
             let at = parts.partition_point(|(known, _)| *known <= start);
             Arc::make_mut(parts).insert(at, (start, bytes));
@@ -75,6 +102,7 @@ impl Runs {
     #[inline]
     fn part(&self, at: u64) -> Option<(u64, &Bytes)> {
         match &self.0 {
+            Kept::Nothing => None,
             Kept::Whole(bytes) => Some((0, bytes)),
             Kept::Parts(parts) => {
                 let (start, bytes) = parts[..parts.partition_point(|(start, _)| *start <= at)].last()?;

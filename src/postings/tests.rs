@@ -131,6 +131,10 @@ fn advance_agrees_with_next() {
                     assert!(end >= target || end == last);
                     check_impacts(&postings, lookahead, options, &list, end);
                 }
+                if random.u8(0..3) == 0 {
+                    let is_there = list.get(at).is_some_and(|entry| entry.0 == target);
+                    assert_eq!(postings.has(target), is_there, "target {target}");
+                }
                 let doc = postings.advance(target);
                 let Some(expected) = list.get(at) else {
                     assert_eq!(doc, END);

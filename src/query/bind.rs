@@ -92,20 +92,35 @@ pub(super) struct Binder {
     pub terms: Vec<TermLeaf>,
     pub patterns: Vec<PatternLeaf>,
     pub columns: Vec<ColumnLeaf>,
-    /// Where in `terms` a term is: there may be tens of thousands.
+    /// Where in `terms` a term is, once there are more than a few: there may be tens of thousands.
     places: BTreeMap<(FieldOrd, Vec<u8>), usize>,
     /// Where in `patterns` a pattern is, by what tells it from others.
     pattern_places: BTreeMap<(FieldOrd, Vec<u8>), usize>,
 }
 
+/// Terms that are searched one by one.
+const FEW_TERMS: usize = 8;
+
 impl Binder {
     fn term(&mut self, field: FieldOrd, term: &[u8], scored: bool, positions: bool) -> usize {
-        let ix = *self.places.entry((field, term.to_vec())).or_insert_with(|| {
-            self.terms.push(TermLeaf { field, term: term.to_vec(), scored: false, positions: false });
-            self.terms.len() - 1
-        });
+        let known = match self.terms.len() {
+            0..=FEW_TERMS => self.terms.iter().position(|leaf| leaf.field == field && leaf.term == term),
+            _ => self.places.get(&(field, term.to_vec())).copied(),
+        };
+        let ix = known.unwrap_or_else(|| self.new_term(field, term));
         self.terms[ix].scored |= scored;
         self.terms[ix].positions |= positions;
+        ix
+    }
+
+    fn new_term(&mut self, field: FieldOrd, term: &[u8]) -> usize {
+        self.terms.push(TermLeaf { field, term: term.to_vec(), scored: false, positions: false });
+        let ix = self.terms.len() - 1;
+        if ix >= FEW_TERMS {
+            let unplaced = self.places.len()..=ix;
+            let place = |ix: usize| ((self.terms[ix].field, self.terms[ix].term.clone()), ix);
+            self.places.extend(unplaced.map(place));
+        }
         ix
     }
 

@@ -29,10 +29,11 @@ use crate::{
     topk::TopK,
 };
 
+mod required;
 mod terms;
 
-use terms::single;
-pub(super) use terms::{conjunction, conjunction_and_count};
+use required::Required;
+pub(super) use terms::{conjunction, conjunction_and_count, single};
 
 /// Documents in a window of a union.
 const WINDOW: u32 = 4096;
@@ -203,6 +204,21 @@ pub(super) fn union(
     }
 }
 
+/// Documents of a window with any of the terms and all of the required ones.
+pub(super) fn union_with(
+    terms: &mut [TermScorer],
+    required: &mut [TermScorer],
+    window: &Range<u32>,
+    ranking: &mut Ranking<'_>,
+) -> Result<()> {
+    let cost = terms.iter().map(|term| term.cost()).sum();
+    let threshold = ranking.top.threshold();
+    let mut union = Union::new(terms, None, window.start);
+    let max_score = union.max_scores.iter().map(|&max| f64::from(max)).sum();
+    union.required = Some(Required::new(required, cost, max_score));
+    union.run(window, ranking, threshold)
+}
+
 /// Which terms of a union belong together: the same word in several fields.
 pub(super) struct Groups {
     /// The group of each term.
@@ -260,6 +276,9 @@ struct Union<'t> {
     docs: [u32; BLOCK_LEN],
     scores: [f32; BLOCK_LEN],
     groups: Option<Groups>,
+    required: Option<Required<'t>>,
+    /// What required terms can add in the window.
+    base: f64,
     slack: f64,
 }
 
@@ -282,6 +301,8 @@ impl<'t> Union<'t> {
             scores: [0.0; BLOCK_LEN],
             slack: if groups.is_some() { GROUP_SLACK } else { 1.0 },
             groups,
+            required: None,
+            base: 0.0,
         }
     }
 
@@ -296,7 +317,7 @@ impl<'t> Union<'t> {
                 place -= 1;
             }
         }
-        let (mut sum, mut non_essential) = (0.0, 0);
+        let (mut sum, mut non_essential) = (self.base, 0);
         for (place, &ix) in self.order.iter().enumerate() {
             self.below[place] = sum;
             sum += f64::from(bounds[ix]);
@@ -310,6 +331,7 @@ impl<'t> Union<'t> {
     /// The next document that a term has which matters anywhere, at or above `from`.
     fn next_start(&mut self, from: u32, threshold: f32) -> u32 {
         self.bounds.copy_from_slice(&self.max_scores);
+        self.base = self.required.as_ref().map_or(0.0, Required::max_sum);
         let non_essential = self.partition(threshold);
         let essential = &self.order[non_essential..];
         essential
@@ -331,6 +353,7 @@ impl<'t> Union<'t> {
             for (term, bound) in self.terms.iter_mut().zip(&mut self.bounds) {
                 *bound = if term.doc() >= end { 0.0 } else { term.window_bound(start, end) };
             }
+            self.base = self.required.as_mut().map_or(0.0, |required| required.enter(start, end));
             let non_essential = self.partition(threshold);
             match self.terms.len() - non_essential {
                 0 => {}
@@ -366,6 +389,21 @@ impl<'t> Union<'t> {
         sum as f32
     }
 
+    /// Offers a document that counts.
+    #[inline(always)]
+    fn offer(
+        required: &mut Option<Required<'t>>,
+        doc: u32,
+        score: f32,
+        ranking: &mut Ranking<'_>,
+        threshold: &mut f32,
+    ) {
+        match required {
+            None => ranking.offer_accepted(doc, score, threshold),
+            Some(required) => required.offer(doc, score, ranking, threshold),
+        }
+    }
+
     fn one_essential(&mut self, start: u32, end: u32, ranking: &mut Ranking<'_>, threshold: &mut f32) {
         let last = self.order.len() - 1;
         let lead = self.order[last];
@@ -383,7 +421,7 @@ impl<'t> Union<'t> {
                 }
                 let order = &self.order[..last];
                 let score = Self::complete(self.terms, order, &self.below, &self.bounds, doc, sum, *threshold);
-                ranking.offer(doc, score, threshold);
+                Self::offer(&mut self.required, doc, score, ranking, threshold);
             }
         }
     }
@@ -424,7 +462,7 @@ impl<'t> Union<'t> {
                 }
                 let others = &order[..non_essential];
                 let score = Self::complete(self.terms, others, &self.below, &self.bounds, doc, sum, *threshold);
-                ranking.offer(doc, score, threshold);
+                Self::offer(&mut self.required, doc, score, ranking, threshold);
             }
         }
         self.order = order;

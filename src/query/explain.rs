@@ -192,7 +192,7 @@ impl Explainer<'_> {
         }
         let freqs = self.run.pattern_freqs(leaf);
         let freq = freqs.binary_search_by_key(&doc, |entry| entry.0).map_or(0, |ix| freqs[ix].1);
-        let norm = self.run.plan.data[self.run.segment].norms.get(&pattern.field).map_or(1, |norms| norms.get(doc));
+        let norm = self.run.field_norms(pattern.field).map_or(1, |norms| norms.get(doc));
         let parts = format!("boost {boost} * idf of its most frequent term (in {} documents)", weight.doc_freq);
         let weight = TermWeight { weight: weight.weight.weight * boost, lengths: weight.weight.lengths.clone() };
         Some(self.bm25(what, value, freq as f32, norm, &weight, parts))

@@ -549,19 +549,30 @@ fn skipping_changes_nothing_on_long_lists() {
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     let corpus = corpus(&mut random, &[9_000, 2_000], 20);
-    for round in 0..90 {
+    for round in 0..120 {
         let terms = (0..random.usize(1..6)).map(|_| random_term(&mut random)).collect();
         let best_of = |random: &mut fastrand::Rng| Query::DisMax {
             queries: (0..random.usize(1..4)).map(|_| random_term(random)).collect(),
             tie_breaker: [0.0, 0.3, 1.0][random.usize(0..3)],
         };
-        let boolean = match round % 3 {
+        let words = |random: &mut fastrand::Rng, num: usize, ranks: std::ops::Range<u32>| -> Vec<Query> {
+            let term = |rank| Query::Term { field: BODY, term: format!("w{rank}").into() };
+            (0..num).map(|_| term(random.u32(ranks.clone()))).collect()
+        };
+        let boolean = match round % 4 {
             0 => BooleanQuery { should: terms, ..Default::default() },
             1 => BooleanQuery {
                 should: (0..random.usize(1..5)).map(|_| best_of(&mut random)).collect(),
                 ..Default::default()
             },
-            _ => BooleanQuery { must: terms, ..Default::default() },
+            2 => BooleanQuery { must: terms, ..Default::default() },
+            _ => {
+                let (num, required) = (random.usize(2..5), random.usize(1..3));
+                let union = BooleanQuery { should: words(&mut random, num, 100..390), ..Default::default() };
+                let mut must = words(&mut random, required, 0..5);
+                must.insert(random.usize(0..=required), Query::Boolean(union));
+                BooleanQuery { must, ..Default::default() }
+            }
         };
         let query = Query::Boolean(boolean);
         let (filters, _) = filters(&mut random, &corpus);

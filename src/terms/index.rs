@@ -32,6 +32,8 @@ pub struct TermIndex {
     /// Keys of all blocks, one after another, and where each ends.
     keys: Vec<u8>,
     key_ends: Vec<u32>,
+    /// The first bytes of each key: most steps of a lookup need no more.
+    heads: Vec<u64>,
     /// Where each block starts in `terms`, and the end of the last one.
     offsets: Vec<u64>,
 }
@@ -69,6 +71,7 @@ impl TermIndex {
         }
         let mut keys: Vec<u8> = Vec::new();
         let mut key_ends = Vec::with_capacity(num_blocks);
+        let mut heads = Vec::with_capacity(num_blocks);
         let mut offsets = Vec::with_capacity(num_blocks + 1);
         let (mut previous, mut offset) = (0..0, 0u64);
         for _ in 0..num_blocks {
@@ -87,6 +90,7 @@ impl TermIndex {
                 return Err(reader.invalid("block keys out of order"));
             }
             previous = start..keys.len();
+            heads.push(head(&keys[start..]));
             key_ends.push(keys.len() as u32);
             offsets.push(offset);
             offset = offset.checked_add(reader.vlong()?).ok_or_else(|| reader.invalid("terms pass 2^64 bytes"))?;
@@ -95,7 +99,7 @@ impl TermIndex {
         if offset != terms_len || !reader.is_empty() {
             return Err(reader.invalid("block lengths do not add up"));
         }
-        Ok(Self { options, totals, postings_len, last_term, keys, key_ends, offsets })
+        Ok(Self { options, totals, postings_len, last_term, keys, key_ends, heads, offsets })
     }
 
     /// What the postings keep.
@@ -132,7 +136,8 @@ impl TermIndex {
 
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        self.keys.capacity() + self.key_ends.capacity() * 4 + self.offsets.capacity() * 8 + self.last_term.capacity()
+        let places = self.key_ends.capacity() * 4 + (self.heads.capacity() + self.offsets.capacity()) * 8;
+        self.keys.capacity() + places + self.last_term.capacity()
     }
 
     fn key(&self, block: usize) -> &[u8] {
@@ -142,7 +147,9 @@ impl TermIndex {
 
     /// Blocks whose key is at or below `term`.
     fn blocks_up_to(&self, term: &[u8]) -> usize {
-        let (mut low, mut high) = (0, self.num_blocks());
+        let head = head(term);
+        let mut low = self.heads.partition_point(|&known| known < head);
+        let mut high = low + self.heads[low..].partition_point(|&known| known == head);
         while low < high {
             let middle = low.midpoint(high);
             if self.key(middle) <= term { low = middle + 1 } else { high = middle }
@@ -203,6 +210,15 @@ pub struct LocatedBlocks {
     pub ranges: Vec<Range<u64>>,
     /// Whether there are more than was asked for.
     pub is_cut: bool,
+}
+
+/// The first eight bytes as a number, in the order of the bytes: zeros follow what is shorter.
+#[inline]
+fn head(key: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    let len = key.len().min(8);
+    bytes[..len].copy_from_slice(&key[..len]);
+    u64::from_be_bytes(bytes)
 }
 
 /// Bytes that both start with.

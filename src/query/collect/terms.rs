@@ -29,8 +29,17 @@ const CANCEL_EVERY: u32 = 64;
 const MAX_BLOCKS_BESIDE: u64 = 8;
 
 /// One term, from a document on: blocks that cannot get there are not decoded.
-pub(super) fn single(term: &mut TermScorer, from: u32, ranking: &mut Ranking<'_>) -> Result<()> {
+pub(in crate::query) fn single(term: &mut TermScorer, from: u32, ranking: &mut Ranking<'_>) -> Result<()> {
     let (mut docs, mut scores) = ([0; BLOCK_LEN], [0.0; BLOCK_LEN]);
+    if term.postings.is_short() {
+        if term.advance(from) != END {
+            let (mut threshold, count) = (ranking.top.threshold(), term.score_rest_of_block(&mut docs, &mut scores));
+            for (&doc, &score) in docs[..count].iter().zip(&scores[..count]) {
+                ranking.offer(doc, score, &mut threshold);
+            }
+        }
+        return Ok(());
+    }
     let mut threshold = ranking.first_threshold(std::slice::from_ref(term), u32::MAX);
     term.max_score();
     let mut target = from;

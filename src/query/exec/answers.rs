@@ -8,6 +8,7 @@ use crate::{
     postings::END,
     query::{
         Plan, ScoredDoc, SegmentFilter, Total,
+        bind::Node,
         collect::{self, Accept, Ranking},
     },
     topk::TopK,
@@ -142,6 +143,15 @@ impl Plan {
         let is_whole = self.data[run.segment].partial.is_none();
         if skips && is_whole {
             let accept = Accept::new(run.filter);
+            if let Some((doc, score)) = run.only_match(&self.root) {
+                if accept.has(doc) {
+                    top.push(score, (run.segment as u32, doc));
+                    if let Effort::Count(count) = effort {
+                        **count += 1;
+                    }
+                }
+                return Ok(());
+            }
             if let Some(sparse) = run.sparse(&self.root, &accept, true, cancel)? {
                 run.rank_sparse(
                     &sparse,
@@ -158,16 +168,27 @@ impl Plan {
         let accept = Accept::new(run.filter).with_conditions(conditions);
         let mut ranking =
             Ranking { top, segment: run.segment as u32, accept, is_whole: run.window == (0..END), cancel };
-        let bulk = if skips { run.bulk(root) } else { None };
+        if let (Effort::Skip, Node::Term { leaf, boost }) = (&effort, root) {
+            if let Some(mut term) = run.term(*leaf, *boost) {
+                collect::single(&mut term, run.window.start, &mut ranking)?;
+            }
+            return run.check();
+        }
         // A pass over all documents counts as it goes; what skips some has to count apart, best as a set.
         let counts = matches!(effort, Effort::Count(_));
         let apart = counts && run.is_best_as_set(root);
+        let bulk = if skips { run.bulk(root) } else { None };
+        let bulk = bulk.filter(|bulk| !counts || apart || !matches!(bulk, Bulk::RequiredUnion(..)));
         let mut found = None;
         match bulk {
             Some(Bulk::Union(mut terms, groups)) => {
                 // A run over everything ends at END; windows behind the last document would be walked for nothing.
                 let window = run.window.start..run.window.end.min(run.max_doc());
                 collect::union(&mut terms, groups, &window, &mut ranking)?;
+            }
+            Some(Bulk::RequiredUnion(mut terms, mut required)) => {
+                let window = run.window.start..run.window.end.min(run.max_doc());
+                collect::union_with(&mut terms, &mut required, &window, &mut ranking)?;
             }
             Some(Bulk::Conjunction(mut terms)) if counts && !apart => {
                 found = Some(collect::conjunction_and_count(&mut terms, &mut ranking)?);

@@ -81,8 +81,26 @@ impl SegmentRun<'_> {
                 Some(self.plan.data[self.segment].terms[*leaf].info.map_or(0, |info| u64::from(info.doc_freq)))
             }
             Node::All(_) => Some(u64::from(self.max_doc())),
+            Node::Constant { node, .. } => self.known_count(node),
             _ => None,
         }
+    }
+
+    /// The document and its score of a tree that is one term of one document.
+    pub(super) fn only_match(&self, root: &Node) -> Option<(u32, f32)> {
+        let (leaf, boost, constant) = match root {
+            Node::Term { leaf, boost } => (*leaf, *boost, None),
+            Node::Constant { node, score } => match node.as_ref() {
+                Node::Term { leaf, .. } => (*leaf, 1.0, Some(*score)),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let info = self.plan.data[self.segment].terms[leaf].info.as_ref()?;
+        let doc = info.singleton.filter(|&doc| doc < self.max_doc())?;
+        let freq = u32::try_from(info.total_term_freq).unwrap_or(u32::MAX);
+        let scored = || self.plan.term_weight(leaf, boost).score(freq as f32, self.norms(leaf).get(doc));
+        Some((doc, constant.unwrap_or_else(scored)))
     }
 
     /// The count of the query, where statistics tell it.
@@ -118,12 +136,14 @@ impl SegmentRun<'_> {
     pub(in crate::query) fn postings(&self, leaf: usize, positions: bool) -> Option<Postings> {
         let field = self.plan.terms[leaf].field;
         let term = &self.plan.data[self.segment].terms[leaf];
-        let options = self.plan.segments[self.segment].fields.get(&field)?.index.options();
-        let mut bytes = term.bytes.clone();
-        if !positions {
-            bytes.positions = None;
-        }
-        let mut postings = Postings::open(options, self.max_doc(), term.info.as_ref()?, bytes, &self.damage);
+        let (text, info) = (self.plan.segments[self.segment].fields.get(&field)?, term.info.as_ref()?);
+        let bytes = match &text.postings {
+            Some(resident) => {
+                TermBytes::resident(info, resident, positions).inspect_err(|error| self.damage.note(*error)).ok()?
+            }
+            None => TermBytes { positions: term.bytes.positions.clone().filter(|_| positions), ..term.bytes.clone() },
+        };
+        let mut postings = Postings::open(text.index.options(), self.max_doc(), info, bytes, &self.damage);
         postings.set_end(self.window.end);
         Some(postings)
     }
@@ -132,8 +152,15 @@ impl SegmentRun<'_> {
         let data = &self.plan.data[self.segment];
         let own = data.terms[leaf].norms.clone();
         let field = self.plan.terms[leaf].field;
-        let norms = own.or_else(|| data.norms.get(&field).cloned());
+        let norms = own.or_else(|| self.field_norms(field));
         norms.or_else(|| self.part_of_norms(data.partial.as_ref()?, field)).unwrap_or_default()
+    }
+
+    /// The norms of all documents of a field, where they are there.
+    pub(in crate::query) fn field_norms(&self, field: FieldOrd) -> Option<Norms> {
+        let text = self.plan.segments[self.segment].fields.get(&field)?;
+        let resident = text.norms.as_ref().map(|bytes| Norms { first_doc: 0, bytes: bytes.clone() });
+        resident.or_else(|| self.plan.data[self.segment].norms.get(&field).cloned())
     }
 
     /// The norms of the window; `None` where nothing is scored, and so nothing was read.
@@ -266,8 +293,7 @@ impl SegmentRun<'_> {
             return Box::new(SetScorer::new(self.pattern_set(leaf), score * boost));
         }
         let boosted = TermWeight { weight: weight.weight.weight * boost, lengths: weight.weight.lengths.clone() };
-        let norms = self.plan.data[self.segment].norms.get(&self.plan.patterns[leaf].field).cloned();
-        let norms = norms.unwrap_or_default();
+        let norms = self.field_norms(self.plan.patterns[leaf].field).unwrap_or_default();
         let freqs = self.pattern_freqs(leaf);
         let scores = freqs.iter().map(|&(doc, freq)| (doc, boosted.score(freq as f32, norms.get(doc))));
         Box::new(ListScorer::new(scores.collect()))

@@ -1,6 +1,10 @@
 //! Trees that have a collector of their own: unions, unions of best-of groups, conjunctions of terms.
 
-use crate::query::{bind::Node, collect::Groups, scorer::term::TermScorer};
+use crate::query::{
+    bind::Node,
+    collect::Groups,
+    scorer::{Scorer, term::TermScorer},
+};
 
 use super::run::SegmentRun;
 
@@ -11,6 +15,8 @@ const MAX_GROUPS: usize = 32;
 pub(super) enum Bulk {
     Union(Vec<TermScorer>, Option<Groups>),
     Conjunction(Vec<TermScorer>),
+    /// A union, and terms that all its matches must have besides.
+    RequiredUnion(Vec<TermScorer>, Vec<TermScorer>),
 }
 
 /// Leaves with their boosts, and how much the lesser ones of the group count.
@@ -63,6 +69,23 @@ impl Node {
         }
     }
 
+    /// Terms of a union and terms besides, all of which a match must have.
+    fn required_union(&self) -> Option<(Vec<(usize, f32)>, Vec<(usize, f32)>)> {
+        let Self::Boolean { must, should, must_not, filter, .. } = self else { return None };
+        if !should.is_empty() || !must_not.is_empty() || !filter.is_empty() {
+            return None;
+        }
+        let (mut union, mut required) = (None, Vec::with_capacity(must.len()));
+        for node in must {
+            match node {
+                Self::Term { leaf, boost } => required.push((*leaf, *boost)),
+                node if union.is_none() => union = Some(node.union_leaves()?),
+                _ => return None,
+            }
+        }
+        union.map(|union| (union, required)).filter(|(_, required)| !required.is_empty())
+    }
+
     /// Terms of a query that is nothing but a conjunction of terms.
     pub(super) fn conjunction_leaves(&self) -> Option<Vec<(usize, f32)>> {
         match self {
@@ -101,6 +124,14 @@ impl SegmentRun<'_> {
             }
             let tie_breakers = groups.iter().map(|(_, share)| *share).collect();
             return Some(Bulk::Union(terms, Some(Groups::new(group_of, tie_breakers))));
+        }
+        if let Some((union, required)) = root.required_union() {
+            let any: Vec<_> = union.iter().filter_map(|&(leaf, boost)| self.term(leaf, boost)).collect();
+            let all = required.iter().map(|&(leaf, boost)| self.term(leaf, boost)).collect::<Option<Vec<_>>>()?;
+            let cost: u64 = any.iter().map(Scorer::cost).sum();
+            // Rarer terms lead; and one term that is left of a union is not one.
+            let leads = any.len() > 1 && all.iter().all(|term| term.cost() >= cost);
+            return leads.then_some(Bulk::RequiredUnion(any, all));
         }
         let leaves = root.conjunction_leaves()?;
         leaves.iter().map(|&(leaf, boost)| self.term(leaf, boost)).collect::<Option<Vec<_>>>().map(Bulk::Conjunction)

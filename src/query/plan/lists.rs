@@ -2,6 +2,7 @@
 
 use crate::{
     error::Result,
+    ids::FieldOrd,
     postings::{Runs, TextStream},
     query::bind::{Node, PatternLeaf, TermLeaf},
     terms::TermPattern,
@@ -10,7 +11,7 @@ use crate::{
 use super::{
     Plan,
     blocks::LEAD_BYTES,
-    data::{Partial, SegmentTerm},
+    data::{Partial, SegmentTerm, SegmentText},
     machine::Slot,
 };
 
@@ -128,18 +129,26 @@ impl Plan {
         Ok(())
     }
 
+    /// Whether a field has norms that are not resident.
+    fn needs_norms(&self, segment: usize, field: FieldOrd) -> Result<bool> {
+        let SegmentText { max_doc, fields, .. } = self.segments[segment].as_ref();
+        let has_norms = fields.get(&field).is_some_and(|text| text.has_norms);
+        Ok(has_norms && self.resident(segment, field, TextStream::Norms, &(0..u64::from(*max_doc)))?.is_none())
+    }
+
     fn request_whole(&mut self, segment: usize) -> Result<()> {
-        // Norms are read whole, unless all terms of the field are singletons here.
+        // Norms that are not resident are read whole, unless all terms of the field are singletons here.
         let mut whole_norms = Vec::new();
         for leaf in 0..self.terms.len() {
             let Some(info) = self.data[segment].terms[leaf].info else { continue };
             let TermLeaf { field, scored, positions, .. } = self.terms[leaf];
-            self.request(segment, field, TextStream::Postings, info.docs_range(), Slot::Docs { leaf })?;
+            self.request_absent(segment, field, TextStream::Postings, info.docs_range(), Slot::Docs { leaf })?;
             if positions {
                 let range = info.positions_range();
-                self.request(segment, field, TextStream::Postings, range, Slot::Positions { leaf })?;
+                self.request_absent(segment, field, TextStream::Postings, range, Slot::Positions { leaf })?;
             }
-            if scored && info.singleton.is_none() && !whole_norms.contains(&field) {
+            if scored && info.singleton.is_none() && self.needs_norms(segment, field)? && !whole_norms.contains(&field)
+            {
                 whole_norms.push(field);
             }
         }
@@ -147,16 +156,15 @@ impl Plan {
             self.request_pattern(segment, leaf)?;
             let PatternLeaf { field, scored, .. } = self.patterns[leaf];
             let is_scored = scored && self.pattern_weights[leaf].flat.is_none();
-            if is_scored && !self.data[segment].patterns[leaf].is_empty() && !whole_norms.contains(&field) {
+            let is_scored = is_scored && !self.data[segment].patterns[leaf].is_empty();
+            if is_scored && self.needs_norms(segment, field)? && !whole_norms.contains(&field) {
                 whole_norms.push(field);
             }
         }
         let is_scored = self.purpose.depth() != Some(0);
         for &field in whole_norms.iter().filter(|_| is_scored) {
-            if self.segments[segment].fields.get(&field).is_some_and(|text| text.has_norms) {
-                let range = 0..u64::from(self.segments[segment].max_doc);
-                self.request(segment, field, TextStream::Norms, range, Slot::Norms { first_doc: 0 })?;
-            }
+            let range = 0..u64::from(self.segments[segment].max_doc);
+            self.request(segment, field, TextStream::Norms, range, Slot::Norms { first_doc: 0 })?;
         }
         for leaf in 0..self.terms.len() {
             let field = self.terms[leaf].field;
@@ -169,7 +177,7 @@ impl Plan {
                 && doc < self.segments[segment].max_doc
             {
                 let (range, slot) = (u64::from(doc)..u64::from(doc) + 1, Slot::TermNorm { leaf, first_doc: doc });
-                self.request(segment, field, TextStream::Norms, range, slot)?;
+                self.request_absent(segment, field, TextStream::Norms, range, slot)?;
             }
         }
         Ok(())

@@ -223,6 +223,51 @@ impl Plan {
         Ok(())
     }
 
+    /// The stream, where it is resident, and the places in it.
+    ///
+    /// # Errors
+    /// `corrupt` if it ends before `range` does.
+    pub(super) fn resident(
+        &self,
+        segment: usize,
+        field: FieldOrd,
+        stream: TextStream,
+        range: &Range<u64>,
+    ) -> Result<Option<(&Bytes, Range<usize>)>> {
+        let resident = self.segments[segment].fields.get(&field).and_then(|text| match stream {
+            TextStream::Terms => text.terms.as_ref(),
+            TextStream::Postings => text.postings.as_ref(),
+            TextStream::Norms => text.norms.as_ref(),
+        });
+        let Some(bytes) = resident else { return Ok(None) };
+        if range.is_empty() {
+            return Ok(Some((bytes, 0..0)));
+        }
+        let cut = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
+        match cut.filter(|&(_, end)| end <= bytes.len()) {
+            Some((start, end)) => Ok(Some((bytes, start..end))),
+            None => Err(Error::new(
+                crate::error::ErrorKind::Corrupt,
+                format!("{range:?} of the {stream:?} of field {}, which has {} bytes", field.0, bytes.len()),
+            )),
+        }
+    }
+
+    /// Asks for `range` where it is not resident: what is, whoever runs the plan takes from there.
+    pub(super) fn request_absent(
+        &mut self,
+        segment: usize,
+        field: FieldOrd,
+        stream: TextStream,
+        range: Range<u64>,
+        slot: Slot,
+    ) -> Result<()> {
+        match self.resident(segment, field, stream, &range)? {
+            Some(_) => Ok(()),
+            None => self.request(segment, field, stream, range, slot),
+        }
+    }
+
     /// Takes `range` from what is resident, or asks for it.
     pub(in crate::query) fn request(
         &mut self,
@@ -235,21 +280,8 @@ impl Plan {
         if range.is_empty() {
             return self.deliver(segment, field, slot, Bytes::new());
         }
-        let resident = self.segments[segment].fields.get(&field).and_then(|text| match stream {
-            TextStream::Terms => text.terms.as_ref(),
-            TextStream::Postings => text.postings.as_ref(),
-            TextStream::Norms => text.norms.as_ref(),
-        });
-        if let Some(stream_bytes) = resident {
-            let cut = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
-            let Some((start, end)) = cut.filter(|&(_, end)| end <= stream_bytes.len()) else {
-                let len = stream_bytes.len();
-                return Err(Error::new(
-                    crate::error::ErrorKind::Corrupt,
-                    format!("{range:?} of the {stream:?} of field {}, which has {len} bytes", field.0),
-                ));
-            };
-            let bytes = stream_bytes.slice(start..end);
+        if let Some((stream_bytes, range)) = self.resident(segment, field, stream, &range)? {
+            let bytes = stream_bytes.slice(range);
             return self.deliver(segment, field, slot, bytes);
         }
         let want = Want { segment, field, stream, range };

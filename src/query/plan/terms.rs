@@ -85,20 +85,18 @@ impl Plan {
 
     /// Computes index-wide statistics and weights, now that all terms are known.
     pub(super) fn weigh(&mut self) {
-        let used: Vec<FieldOrd> =
-            self.terms.iter().map(|leaf| leaf.field).chain(self.patterns.iter().map(|leaf| leaf.field)).collect();
-        for field in used {
-            if self.fields.contains_key(&field) {
-                continue;
-            }
-            let (mut totals, mut has_norms) = (FieldTotals::default(), false);
-            for text in self.segments.iter().filter_map(|segment| segment.fields.get(&field)) {
-                totals.add(text.index.totals());
-                has_norms |= text.has_norms;
-            }
-            let lengths = bm25::length_table(self.params, &totals, has_norms);
-            self.fields.insert(field, FieldStats { totals, lengths });
+        for field in self.terms.iter().map(|leaf| leaf.field).chain(self.patterns.iter().map(|leaf| leaf.field)) {
+            self.fields.entry(field).or_insert_with(|| {
+                let (mut totals, mut has_norms) = (FieldTotals::default(), false);
+                for text in self.segments.iter().filter_map(|segment| segment.fields.get(&field)) {
+                    totals.add(text.index.totals());
+                    has_norms |= text.has_norms;
+                }
+                FieldStats { lengths: bm25::length_table(self.params, &totals, has_norms), totals }
+            });
         }
+        self.term_weights.reserve_exact(self.terms.len());
+        self.term_doc_freqs.reserve_exact(self.terms.len());
         for (ix, leaf) in self.terms.iter().enumerate() {
             let infos = self.data.iter().filter_map(|data| data.terms[ix].info.as_ref());
             let doc_freq = infos.map(|info| u64::from(info.doc_freq)).sum();

@@ -5,7 +5,10 @@
 
 use std::collections::VecDeque;
 
-use crate::postings::{END, Impact, Lookahead, Postings};
+use crate::{
+    postings::{END, Lookahead, Postings},
+    query::scorer::term::TermWeight,
+};
 
 #[derive(Debug, Clone, Copy)]
 struct BlockBound {
@@ -30,15 +33,13 @@ impl BlockBounds {
     }
 
     /// Makes the blocks from `from` on known, up to the one that `last` is in.
-    fn reach(&mut self, doc: u32, from: u32, last: u32, score: &impl Fn(Impact) -> f32) {
+    fn reach(&mut self, doc: u32, from: u32, last: u32, weight: &TermWeight) {
         while self.known.front().is_some_and(|block| block.last_doc < doc) {
             self.known.pop_front();
         }
         let (Some(ahead), max) = (&mut self.ahead, self.max) else { return };
         let block_of = |ahead: &Lookahead, last_doc: u32| {
-            let mut bound = f32::NEG_INFINITY;
-            ahead.impacts(|impact| bound = bound.max(score(impact)));
-            let bound = if bound == f32::NEG_INFINITY { max } else { bound.min(max) };
+            let bound = weight.best_of(|factors| ahead.best_factor(factors)).map_or(max, |bound| bound.min(max));
             BlockBound { first_doc: ahead.first_doc(), last_doc, bound }
         };
         if self.known.back().is_none_or(|block| block.last_doc < from) {
@@ -54,7 +55,7 @@ impl BlockBounds {
     }
 
     /// No document of `from..to` scores higher, given that the term stands on `doc`; negative infinity if it has none.
-    pub fn of(&mut self, doc: u32, from: u32, to: u32, score: impl Fn(Impact) -> f32) -> f32 {
+    pub fn of(&mut self, doc: u32, from: u32, to: u32, weight: &TermWeight) -> f32 {
         let from = from.max(doc);
         if from >= to {
             return f32::NEG_INFINITY;
@@ -62,7 +63,7 @@ impl BlockBounds {
         if self.ahead.is_none() {
             return self.max;
         }
-        self.reach(doc, from, to - 1, &score);
+        self.reach(doc, from, to - 1, weight);
         if self.known.front().is_none_or(|block| block.first_doc > from) {
             return self.max;
         }
@@ -72,12 +73,12 @@ impl BlockBounds {
     }
 
     /// One behind the last document of the block that could hold `target`.
-    pub fn end_of_block(&mut self, doc: u32, target: u32, score: impl Fn(Impact) -> f32) -> u32 {
+    pub fn end_of_block(&mut self, doc: u32, target: u32, weight: &TermWeight) -> u32 {
         let target = target.max(doc);
         if self.ahead.is_none() || target == END {
             return END;
         }
-        self.reach(doc, target, target, &score);
+        self.reach(doc, target, target, weight);
         let block = self.known.iter().find(|block| block.last_doc >= target);
         block.map_or(END, |block| block.last_doc.saturating_add(1)).max(target.saturating_add(1))
     }

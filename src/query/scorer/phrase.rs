@@ -214,11 +214,11 @@ impl PhraseScorer {
     }
 
     /// Impacts of the rarest term: an exact phrase is at most as frequent, in a document as long.
-    fn windows(&mut self) -> Option<&mut BlockBounds> {
+    fn windows(&mut self) -> Option<(&mut BlockBounds, &TermWeight)> {
         let limit = self.limit();
         match &self.terms[0].postings {
             PhrasePostings::One(postings) if self.sloppy.is_none() => {
-                Some(self.windows.get_or_insert_with(|| Box::new(BlockBounds::new(postings, limit))))
+                Some((self.windows.get_or_insert_with(|| Box::new(BlockBounds::new(postings, limit))), &self.weight))
             }
             _ => None,
         }
@@ -271,12 +271,11 @@ impl Scorer for PhraseScorer {
     }
 
     fn bound(&mut self, from: u32, to: u32) -> f32 {
-        let (doc, weight, limit) = (self.doc, self.weight.clone(), self.limit());
+        let (doc, limit) = (self.doc, self.limit());
         if doc == END {
             return f32::NEG_INFINITY;
         }
-        let score = |impact: crate::postings::Impact| weight.score(impact.freq as f32, impact.norm);
-        self.windows().map_or(limit, |windows| windows.of(doc, from, to, score))
+        self.windows().map_or(limit, |(windows, weight)| windows.of(doc, from, to, weight))
     }
 
     fn max_score(&mut self) -> f32 {
@@ -284,12 +283,11 @@ impl Scorer for PhraseScorer {
     }
 
     fn window_end(&mut self, target: u32) -> u32 {
-        let (doc, weight) = (self.doc, self.weight.clone());
+        let doc = self.doc;
         if doc == END {
             return END;
         }
-        let score = |impact: crate::postings::Impact| weight.score(impact.freq as f32, impact.norm);
-        self.windows().map_or(END, |windows| windows.end_of_block(doc, target, score))
+        self.windows().map_or(END, |(windows, weight)| windows.end_of_block(doc, target, weight))
     }
 
     fn set_min_score(&mut self, min: f32) {

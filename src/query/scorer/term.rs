@@ -54,13 +54,11 @@ impl TermWeight {
     /// The highest score of some impacts; `None` if there are none. The score rises with frequency times length factor,
     /// so that one is computed for all.
     #[inline]
-    fn best_of(&self, impacts: impl FnOnce(&mut dyn FnMut(Impact))) -> Option<f32> {
+    pub fn best_of(&self, best_factor: impl FnOnce(&[f32; 256]) -> Option<f32>) -> Option<f32> {
         if self.weight <= 0.0 {
             return Some(0.0);
         }
-        let mut best = f32::NEG_INFINITY;
-        impacts(&mut |impact| best = best.max(impact.freq as f32 * self.lengths[usize::from(impact.norm)]));
-        (best > f32::NEG_INFINITY).then(|| bm25::score(self.weight, best))
+        best_factor(&self.lengths).map(|best| bm25::score(self.weight, best))
     }
 }
 
@@ -93,7 +91,7 @@ impl TermScorer {
         }
         let mut max = f32::NEG_INFINITY;
         if self.lookahead.is_some() {
-            let best = self.weight.best_of(|each| self.postings.term_impacts(each));
+            let best = self.weight.best_of(|factors| self.postings.best_term_factor(factors));
             max = best.unwrap_or(f32::NEG_INFINITY);
         } else if self.postings.is_short() {
             if self.postings.doc() == END {
@@ -122,7 +120,7 @@ impl TermScorer {
         {
             return bound;
         }
-        let bound = self.weight.best_of(|each| lookahead.impacts(each)).unwrap_or(max_score);
+        let bound = self.weight.best_of(|factors| lookahead.best_factor(factors)).unwrap_or(max_score);
         self.bounded = Some((block, bound));
         bound
     }
@@ -152,7 +150,7 @@ impl TermScorer {
             if let Some((group, group_last)) = lookahead.group() {
                 let bound = match self.bounded_group {
                     Some((known, bound)) if known == group => bound,
-                    _ => self.weight.best_of(|each| lookahead.group_impacts(each)).unwrap_or(max_score),
+                    _ => self.weight.best_of(|factors| lookahead.best_group_factor(factors)).unwrap_or(max_score),
                 };
                 self.bounded_group = Some((group, bound));
                 if !passes(bound) {
@@ -220,10 +218,8 @@ impl TermScorer {
         if self.postings.is_at_end() {
             return f32::NEG_INFINITY;
         }
-        self.windows();
-        let Self { windows, weight, .. } = self;
-        let score = |impact: Impact| weight.score(impact.freq as f32, impact.norm);
-        windows.as_mut().map_or(f32::INFINITY, |windows| windows.of(from, from, to, score))
+        let (windows, weight) = self.windows();
+        windows.of(from, from, to, weight)
     }
 
     /// Bound for all documents of `from..to`. Windows ascend.
@@ -278,11 +274,7 @@ impl TermScorer {
         let (docs, freqs) = self.postings.block_until(end);
         let count = docs.len();
         docs_out[..count].copy_from_slice(docs);
-        self.norms.factors(docs, freqs, &self.weight.lengths, scores_out);
-        let weight = self.weight.weight;
-        for out in &mut scores_out[..count] {
-            *out = bm25::score(weight, *out);
-        }
+        score_all(&self.norms, &self.weight, docs, freqs, scores_out);
         count
     }
 
@@ -298,25 +290,33 @@ impl TermScorer {
         rest: f64,
         threshold: f32,
     ) -> usize {
-        let (mut kept, mut bounded_to) = (0, if bound.is_some() { END } else { 0 });
+        let (mut found, mut freqs, mut bounded_to) = (0, [0; BLOCK_LEN], if bound.is_some() { END } else { 0 });
         let mut bound = bound.unwrap_or(f64::INFINITY);
         let is_pruned = threshold > f32::NEG_INFINITY;
-        for ix in 0..docs.len() {
-            let doc = docs[ix];
+        for ix in 0..docs.len().min(BLOCK_LEN) {
+            let (doc, sum) = (docs[ix], sums[ix]);
             if is_pruned {
                 if doc > bounded_to || bounded_to == 0 {
                     let (of_block, last) = self.bound_at(doc);
                     (bound, bounded_to) = (f64::from(of_block), last);
                 }
-                if (sums[ix] + bound + rest) as f32 <= threshold {
+                if (sum + bound + rest) as f32 <= threshold {
                     continue;
                 }
             }
-            if self.postings.advance(doc) == doc {
-                let sum = sums[ix] + f64::from(self.score());
-                (docs[kept], sums[kept]) = (doc, sum);
-                kept += usize::from((sum + rest) as f32 > threshold);
+            if self.postings.has(doc) {
+                (docs[found], sums[found], freqs[found]) = (doc, sum, self.postings.freq());
+                found += 1;
             }
+        }
+        // What was found is scored at once: no score waits for a search.
+        let mut scores = [0.0; BLOCK_LEN];
+        score_all(&self.norms, &self.weight, &docs[..found], &freqs[..found], &mut scores);
+        let mut kept = 0;
+        for ix in 0..found {
+            let sum = sums[ix] + f64::from(scores[ix]);
+            (docs[kept], sums[kept]) = (docs[ix], sum);
+            kept += usize::from((sum + rest) as f32 > threshold);
         }
         kept
     }
@@ -326,14 +326,23 @@ impl TermScorer {
         self.postings.is_at_end()
     }
 
-    fn windows(&mut self) -> &mut BlockBounds {
+    fn windows(&mut self) -> (&mut BlockBounds, &TermWeight) {
         let max = self.max_score();
-        self.windows.get_or_insert_with(|| Box::new(BlockBounds::new(&self.postings, max)))
+        (self.windows.get_or_insert_with(|| Box::new(BlockBounds::new(&self.postings, max))), &self.weight)
     }
 
     /// Frequency and norm of the current document, for explanations.
     pub fn freq_and_norm(&mut self) -> (u32, u8) {
         (self.postings.freq(), self.norms.get(self.postings.doc()))
+    }
+}
+
+/// Scores documents, which ascend, by their frequencies.
+#[inline]
+fn score_all(norms: &Norms, weight: &TermWeight, docs: &[u32], freqs: &[u32], scores: &mut [f32; BLOCK_LEN]) {
+    norms.factors(docs, freqs, &weight.lengths, scores);
+    for score in scores.iter_mut().take(docs.len()) {
+        *score = bm25::score(weight.weight, *score);
     }
 }
 
@@ -364,11 +373,12 @@ impl Scorer for TermScorer {
     }
 
     fn bound(&mut self, from: u32, to: u32) -> f32 {
-        let (doc, weight) = (self.postings.doc(), self.weight.clone());
+        let doc = self.postings.doc();
         if doc == END {
             return f32::NEG_INFINITY;
         }
-        self.windows().of(doc, from, to, |impact| weight.score(impact.freq as f32, impact.norm))
+        let (windows, weight) = self.windows();
+        windows.of(doc, from, to, weight)
     }
 
     fn max_score(&mut self) -> f32 {
@@ -376,10 +386,11 @@ impl Scorer for TermScorer {
     }
 
     fn window_end(&mut self, target: u32) -> u32 {
-        let (doc, weight) = (self.postings.doc(), self.weight.clone());
+        let doc = self.postings.doc();
         if doc == END {
             return END;
         }
-        self.windows().end_of_block(doc, target, |impact| weight.score(impact.freq as f32, impact.norm))
+        let (windows, weight) = self.windows();
+        windows.end_of_block(doc, target, weight)
     }
 }
