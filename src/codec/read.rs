@@ -189,8 +189,12 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn vlong(&mut self) -> Result<u64, DecodeError> {
         let start = self.at;
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
+        let first = self.u8()?;
+        if first < 0x80 {
+            return Ok(u64::from(first));
+        }
+        let mut value = u64::from(first & 0x7f);
+        for shift in (7..64).step_by(7) {
             let byte = self.u8()?;
             if shift == 63 && byte > 1 {
                 break;

@@ -294,6 +294,14 @@ impl Postings {
         self.advance_far(target)
     }
 
+    /// Takes the place of a view that ran ahead over skip data, so that it need not be read again. Only
+    /// [`Self::advance`] to a document at or above the first one there may come next.
+    pub fn follow(&mut self, ahead: &Lookahead) {
+        if ahead.skips.block() > self.skips.block() + 1 && !self.is_at_end() {
+            self.skips = ahead.skips.clone();
+        }
+    }
+
     /// Whether the term has `target`; targets ascend. The current document is the target then; else it is any one that
     /// [`Self::advance`] can go on from.
     #[inline]

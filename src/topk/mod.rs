@@ -33,13 +33,17 @@ pub fn compare<T: Ord>(a: &Scored<T>, b: &Scored<T>) -> Ordering {
     score_key(b.score).cmp(&score_key(a.score)).then_with(|| a.ord.cmp(&b.ord))
 }
 
+/// A thing with the key of its score.
 #[derive(Debug, Clone, Copy)]
-struct Entry<T>(Scored<T>);
+struct Entry<T> {
+    key: u32,
+    item: Scored<T>,
+}
 
 impl<T: Ord> Ord for Entry<T> {
-    /// Worst is greatest, so that a max-heap has it on top.
+    /// Worst is greatest, so that a max-heap has it on top: as [`compare`], with keys that are there already.
     fn cmp(&self, other: &Self) -> Ordering {
-        compare(&self.0, &other.0)
+        other.key.cmp(&self.key).then_with(|| self.item.ord.cmp(&other.item.ord))
     }
 }
 
@@ -99,7 +103,7 @@ impl<T: Ord + Copy> TopK<T> {
     pub fn threshold(&self) -> f32 {
         match self.heap.peek() {
             _ if self.k == 0 => f32::INFINITY,
-            Some(worst) if self.is_full() && !worst.0.score.is_nan() => worst.0.score,
+            Some(worst) if self.is_full() && !worst.item.score.is_nan() => worst.item.score,
             _ => f32::NEG_INFINITY,
         }
     }
@@ -107,7 +111,7 @@ impl<T: Ord + Copy> TopK<T> {
     /// Offers one candidate; says whether it was taken.
     #[inline]
     pub fn push(&mut self, score: f32, ord: T) -> bool {
-        let entry = Entry(Scored { score, ord });
+        let entry = Entry { key: score_key(score), item: Scored { score, ord } };
         if self.heap.len() < self.k {
             self.heap.push(entry);
             return true;
@@ -123,14 +127,16 @@ impl<T: Ord + Copy> TopK<T> {
 
     /// Offers everything `other` kept.
     pub fn merge(&mut self, other: Self) {
-        other.heap.into_iter().for_each(|Entry(item)| {
+        other.heap.into_iter().for_each(|Entry { item, .. }| {
             self.push(item.score, item.ord);
         });
     }
 
     /// The items, best first.
     pub fn into_sorted_vec(self) -> Vec<Scored<T>> {
-        self.heap.into_sorted_vec().into_iter().map(|Entry(item)| item).collect()
+        let mut entries = self.heap.into_vec();
+        entries.sort_unstable();
+        entries.into_iter().map(|entry| entry.item).collect()
     }
 }
 

@@ -19,12 +19,14 @@ pub(super) enum Bulk {
     RequiredUnion(Vec<TermScorer>, Vec<TermScorer>),
 }
 
-/// Leaves with their boosts, and how much the lesser ones of the group count.
-type TermGroup = (Vec<(usize, f32)>, f32);
+/// Leaves with their boosts.
+type Leaves = Vec<(usize, f32)>;
+/// Leaves, and how much the lesser ones of the group count.
+type TermGroup = (Leaves, f32);
 
 impl Node {
     /// Terms of a query that is nothing but a union of terms.
-    pub(super) fn union_leaves(&self) -> Option<Vec<(usize, f32)>> {
+    pub(super) fn union_leaves(&self) -> Option<Leaves> {
         match self {
             Self::Term { leaf, boost } => Some(vec![(*leaf, *boost)]),
             Self::Boolean { must, should, must_not, filter, min_should: 0..=1 }
@@ -70,7 +72,7 @@ impl Node {
     }
 
     /// Terms of a union and terms besides, all of which a match must have.
-    fn required_union(&self) -> Option<(Vec<(usize, f32)>, Vec<(usize, f32)>)> {
+    fn required_union(&self) -> Option<(Leaves, Leaves)> {
         let Self::Boolean { must, should, must_not, filter, .. } = self else { return None };
         if !should.is_empty() || !must_not.is_empty() || !filter.is_empty() {
             return None;
@@ -87,7 +89,7 @@ impl Node {
     }
 
     /// Terms of a query that is nothing but a conjunction of terms.
-    pub(super) fn conjunction_leaves(&self) -> Option<Vec<(usize, f32)>> {
+    pub(super) fn conjunction_leaves(&self) -> Option<Leaves> {
         match self {
             Self::Boolean { must, should, must_not, filter, .. }
                 if should.is_empty() && must_not.is_empty() && filter.is_empty() =>
@@ -99,7 +101,7 @@ impl Node {
     }
 }
 
-pub(super) fn terms_of(nodes: &[Node]) -> Option<Vec<(usize, f32)>> {
+pub(super) fn terms_of(nodes: &[Node]) -> Option<Leaves> {
     let term = |node: &Node| match node {
         Node::Term { leaf, boost } => Some((*leaf, *boost)),
         _ => None,

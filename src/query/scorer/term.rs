@@ -171,6 +171,14 @@ impl TermScorer {
         }
     }
 
+    /// Goes to the first document at or above `target`, which came of [`Self::next_promising`].
+    pub fn advance_to_promising(&mut self, target: u32) -> u32 {
+        if let Some(lookahead) = self.lookahead.as_ref().filter(|ahead| ahead.first_doc() <= target) {
+            self.postings.follow(lookahead);
+        }
+        self.postings.advance(target)
+    }
+
     /// A score that at least `k` documents have, as impacts tell: each impact is that of a document. `None` if they
     /// tell of fewer, or there are more than `max_blocks` to look at. Comes before the first move.
     pub fn reached(&self, k: usize, max_blocks: u32) -> Option<f32> {
@@ -220,6 +228,12 @@ impl TermScorer {
         }
         let (windows, weight) = self.windows();
         windows.of(from, from, to, weight)
+    }
+
+    /// Adds to each of `rest` the bound of the block that its document is in; the documents are of the window asked for
+    /// last, and ascend.
+    pub fn add_bounds(&mut self, docs: &[u32], rest: &mut [f64; BLOCK_LEN]) {
+        self.windows().0.add_to(docs, rest);
     }
 
     /// Bound for all documents of `from..to`. Windows ascend.
