@@ -134,9 +134,7 @@ impl<T: Ord + Copy> TopK<T> {
 
     /// The items, best first.
     pub fn into_sorted_vec(self) -> Vec<Scored<T>> {
-        let mut entries = self.heap.into_vec();
-        entries.sort_unstable();
-        entries.into_iter().map(|entry| entry.item).collect()
+        self.heap.into_sorted_vec().into_iter().map(|entry| entry.item).collect()
     }
 }
 
