@@ -12,7 +12,7 @@ use super::{
     points::{PointsWriter, has_points},
     value::{encode_integer, encode_number},
 };
-use crate::{ids::DocOrd, schema::FieldValue};
+use crate::{ids::DocOrd, schema::FieldValue, topk::order};
 
 /// Writes value blocks, documents in order. Used by builder and merger.
 #[derive(Debug, Default)]
@@ -121,7 +121,8 @@ impl ColumnBuilder {
         let mut dictionary = Vec::new();
         if self.kind == ColumnKind::Keyword {
             let mut words: Vec<(Box<str>, u32)> = std::mem::take(&mut self.keywords).into_iter().collect();
-            words.sort_unstable();
+            // Each word is there once.
+            order::by(&mut words, |a, b| a.0.cmp(&b.0));
             let mut ords = vec![0u32; words.len()];
             let mut writer = DictionaryWriter::new();
             for (word, first_seen) in &words {

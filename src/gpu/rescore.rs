@@ -39,7 +39,7 @@ pub(super) async fn rescore<F: File>(
             query_ix: query_ix as u32,
         }));
     }
-    rows.sort_unstable();
+    order::by(&mut rows, Ord::cmp);
     let mut scores: Vec<Vec<(DocAddress, f32)>> = vec![Vec::new(); queries.len()];
     let mut rest = rows.as_slice();
     for (segment_ix, segment) in segments.iter().enumerate() {

@@ -9,6 +9,7 @@ use crate::{
     ids::{DocId, DocOrd, FieldOrd},
     segment::{SectionKind, SectionRange},
     storage::File,
+    topk::order,
 };
 
 /// Stored documents of a snapshot's segments by id, in the order of `ids`; `None` for one that is not there.
@@ -21,7 +22,7 @@ pub async fn get_documents<F: File>(
     ids: &[DocId],
 ) -> Result<Vec<Option<StoredDocument>>> {
     let mut sorted: Vec<(Vec<u8>, usize)> = ids.iter().enumerate().map(|(ix, id)| (id.to_term(), ix)).collect();
-    sorted.sort_unstable();
+    order::by(&mut sorted, Ord::cmp);
     let terms: Vec<&[u8]> = sorted.iter().map(|(term, _)| term.as_slice()).collect();
     let found = try_join_all(segments.iter().map(|one| lookup::find_docs(&one.segment, &terms))).await?;
     let read = try_join_all(segments.iter().zip(&found).map(|(one, found)| async move {

@@ -16,6 +16,7 @@ use crate::{
         writer::PostingsWriter,
     },
     terms::{FieldOptions, FieldTotals, TermCursor, TermIndex, TermInfo, TermsWriter},
+    topk::order,
 };
 
 /// Bytes after which a step gives the driver a chance to drain.
@@ -407,7 +408,7 @@ impl FieldMerger {
     /// Writes the documents of a term that came in another order.
     fn write_sorted(&mut self, out: &mut Vec<u8>) {
         let Some(mut unsorted) = self.unsorted.take() else { return };
-        unsorted.docs.sort_unstable();
+        order::by_key(&mut unsorted.docs, |found| found.0.into());
         for &(doc, freq, start) in &unsorted.docs {
             self.write_doc(doc, freq);
             let positions = unsorted.positions.get(start..start + freq as usize).unwrap_or_default();

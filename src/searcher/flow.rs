@@ -48,6 +48,7 @@ use crate::{
     schema::Schema,
     segment::{SearchFile, SectionKind},
     storage::{File, IoTrace},
+    topk::order,
 };
 
 /// One document on its way into the answer.
@@ -379,7 +380,7 @@ impl<F: File> Search<'_, F> {
             if docs.is_empty() {
                 continue;
             }
-            docs.sort_unstable();
+            order::by_key(&mut docs, |doc: &DocOrd| doc.0.into());
             let scores = plan.scores(ix, &docs, filter)?;
             for one in page.iter_mut().filter(|one| one.address.segment.0 as usize == ix) {
                 let Ok(at) = docs.binary_search(&one.address.doc) else { continue };

@@ -195,7 +195,7 @@ impl<F: File> Search<'_, F> {
             let several = probed.iter().any(|one| !one.rows.reader.is_single_valued());
             rows.extend(shortlisted(of_query, shortlist, several));
         }
-        rows.sort_unstable();
+        order::by_key(&mut rows, |row: &Row| (row.rows_ix as u64) << 32 | u64::from(row.ord));
         let prepared = queries.iter().map(|query| VectorQuery::new(&vector.options, query.clone()));
         let prepared: Vec<VectorQuery> = prepared
             .collect::<Result<_, _>>()

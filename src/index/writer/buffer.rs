@@ -15,6 +15,7 @@ use crate::{
     schema::{DocumentBatch, Schema},
     segment::{Built, OpenSegment, SegmentBuilder, spill_file_name},
     storage::{Access, OpenOptions, Storage},
+    topk::order,
 };
 
 fn hash(term: &[u8]) -> u64 {
@@ -75,7 +76,7 @@ impl<S: Storage> IndexWriter<S> {
     pub async fn delete(&mut self, ids: &[DocId]) -> Result<u64> {
         self.check_usable()?;
         let mut terms: Vec<Vec<u8>> = ids.iter().map(DocId::to_term).collect();
-        terms.sort_unstable();
+        order::by(&mut terms, Ord::cmp);
         terms.dedup();
         let found = self.find_in_segments(&terms, |_| true).await?;
         let mut deleted = self.remove_found(&found, Some(&terms));
@@ -126,7 +127,7 @@ impl<S: Storage> IndexWriter<S> {
     pub(super) async fn flush(&mut self) -> Result<()> {
         let Some(builder) = self.builder.take().filter(|builder| builder.num_docs() > 0) else { return Ok(()) };
         let mut terms: Vec<Box<[u8]>> = builder.id_terms().map(Into::into).collect();
-        terms.sort_unstable();
+        order::by(&mut terms, Ord::cmp);
         let mut found = self.find_in_segments(&terms, |one| one.committed.is_some()).await?;
         let again: Vec<&[u8]> =
             terms.iter().map(|term| &**term).filter(|term| self.fresh_ids.contains(&hash(term))).collect();

@@ -9,6 +9,7 @@ use crate::{
     schema::VectorOptions,
     segment::spill::{Spill, Spills},
     storage::Storage,
+    topk::order,
     vectors::{ResidentRows, row_bytes},
 };
 
@@ -84,7 +85,7 @@ impl<S: Storage> Store<S> {
             return Ok(());
         };
         let mut places: Vec<(u32, usize)> = entries.iter().map(|entry| entry.at).zip(0..).collect();
-        places.sort_unstable();
+        order::by_key(&mut places, |place| place.0.into());
         let mut runs: Vec<Range<u64>> = Vec::new();
         for &(at, _) in &places {
             let at = u64::from(at);
