@@ -3,11 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{ask::Ask, fixture::fixture};
-use crate::{
-    query::request::SearchRequest,
-    schema::Schema,
-    storage::MemoryStorage,
-};
+use crate::{query::request::SearchRequest, schema::Schema, storage::MemoryStorage};
 
 fn ask(request: Value) -> crate::Result<Ask> {
     let schema = Schema::from_json(&super::fixture::schema("dot")).expect("valid");

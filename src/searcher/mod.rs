@@ -5,6 +5,8 @@
 
 mod ask;
 mod batch;
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod bound_tests;
 mod collapse;
 mod column_ask;
 #[cfg(all(test, not(target_arch = "wasm32")))]
