@@ -86,8 +86,6 @@ pub(in crate::query) fn conjunction(terms: &mut [TermScorer], from: u32, ranking
     let is_dense: Vec<bool> = others.iter().map(|term| term.cost() <= lead.cost() * MAX_BLOCKS_BESIDE).collect();
     let mut bounds: Vec<f64> = max_scores.iter().map(|&max| f64::from(max)).collect();
     let has_dense = is_dense.contains(&true);
-    let sparse_rest: f64 =
-        max_scores.iter().zip(&is_dense).filter(|(_, is_dense)| !**is_dense).map(|(&max, _)| f64::from(max)).sum();
     let accepts_all = ranking.accept.all();
     let (mut docs, mut scores) = ([0; BLOCK_LEN], [0.0; BLOCK_LEN]);
     let mut sums = [0.0; BLOCK_LEN];
@@ -101,8 +99,7 @@ pub(in crate::query) fn conjunction(terms: &mut [TermScorer], from: u32, ranking
             return Ok(());
         }
         let (bound, last) = lead.bound_at(doc);
-        let is_bounded = has_dense && threshold > f32::NEG_INFINITY && passes(bound, &all_rest);
-        if is_bounded {
+        if has_dense && threshold > f32::NEG_INFINITY && passes(bound, &all_rest) {
             let to = last.saturating_add(1);
             for (place, term) in others.iter_mut().enumerate().rev() {
                 let bound = if is_dense[place] { term.bound_within(doc, to) } else { max_scores[place] };
@@ -116,18 +113,11 @@ pub(in crate::query) fn conjunction(terms: &mut [TermScorer], from: u32, ranking
         }
         let count = lead.score_rest_of_block(&mut docs, &mut scores);
         target = docs[count - 1].saturating_add(1);
-        // The blocks of another term end elsewhere: each document has the bound of the one it is in.
-        let mut rests = [rest[0]; BLOCK_LEN];
-        if is_bounded {
-            rests[..count].fill(sparse_rest);
-            let dense = others.iter_mut().zip(&is_dense).filter(|(_, is_dense)| **is_dense);
-            dense.for_each(|(term, _)| term.add_bounds(&docs[..count], &mut rests));
-        }
         let mut len = 0;
         for ix in 0..count {
             let (doc, sum) = (docs[ix], f64::from(scores[ix]));
             (docs[len], sums[len]) = (doc, sum);
-            len += usize::from((sum + rests[ix]) as f32 > threshold && (accepts_all || ranking.accept.has(doc)));
+            len += usize::from((sum + rest[0]) as f32 > threshold && (accepts_all || ranking.accept.has(doc)));
         }
         for (place, term) in others.iter_mut().enumerate() {
             let bound = is_dense[place].then_some(bounds[place]);

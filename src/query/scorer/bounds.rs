@@ -72,20 +72,6 @@ impl BlockBounds {
         inside.map(|block| block.bound).fold(f32::NEG_INFINITY, f32::max)
     }
 
-    /// Adds to each of `rest` the bound of the block that its document is in. The documents ascend and are of the window
-    /// asked for last.
-    pub fn add_to(&self, docs: &[u32], rest: &mut [f64]) {
-        let is_known = |first: &u32| self.known.front().is_some_and(|block| block.first_doc <= *first);
-        let blocks = if docs.first().is_some_and(is_known) { self.known.len() } else { 0 };
-        let mut places = docs.iter().zip(rest).peekable();
-        for block in self.known.iter().take(blocks) {
-            while let Some((_, rest)) = places.next_if(|(doc, _)| **doc <= block.last_doc) {
-                *rest += f64::from(block.bound);
-            }
-        }
-        places.for_each(|(_, rest)| *rest += f64::from(self.max));
-    }
-
     /// One behind the last document of the block that could hold `target`.
     pub fn end_of_block(&mut self, doc: u32, target: u32, weight: &TermWeight) -> u32 {
         let target = target.max(doc);

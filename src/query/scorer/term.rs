@@ -230,12 +230,6 @@ impl TermScorer {
         windows.of(from, from, to, weight)
     }
 
-    /// Adds to each of `rest` the bound of the block that its document is in; the documents are of the window asked for
-    /// last, and ascend.
-    pub fn add_bounds(&mut self, docs: &[u32], rest: &mut [f64; BLOCK_LEN]) {
-        self.windows().0.add_to(docs, rest);
-    }
-
     /// Bound for all documents of `from..to`. Windows ascend.
     pub fn window_bound(&mut self, from: u32, to: u32) -> f32 {
         let Some(lookahead) = &mut self.lookahead else {
