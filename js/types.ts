@@ -144,6 +144,8 @@ export interface VectorFieldOptions {
    * dropped, vectors are kept on 256 or 16 levels that fit each of them, in about a quarter or an eighth of the bytes.
    */
   rescore?: "full" | "nvq" | "nvq4";
+  /** Whether equal vectors are stored once in segments with thousands of vectors. Acts on what is written from then on. Default false. */
+  dedup?: boolean;
 }
 
 /**

@@ -104,11 +104,15 @@ pub async fn search_flat<F: File>(
         dims: segments.first().map_or(0, |segment| segment.reader.dims().into()),
         k: request.k,
     };
-    // Kernels read rows as single-precision floats.
-    let is_full = segments.iter().all(|segment| segment.reader.options().storage == VectorStorage::F32);
+    // Kernels read rows as single-precision floats, one per vector.
+    let is_plain = |reader: &VectorsReader| reader.options().storage == VectorStorage::F32 && !reader.has_shared_rows();
+    let is_full = segments.iter().all(|segment| is_plain(segment.reader));
     let mode = match request.mode {
         Mode::Required if !is_full => {
-            return Err(Error::new(ErrorKind::NoGpu, "vectors are not stored as f32, which the GPU scores"));
+            return Err(Error::new(
+                ErrorKind::NoGpu,
+                "vectors are not stored as f32, each in a row of its own, which the GPU scores",
+            ));
         }
         mode if is_full => mode,
         _ => Mode::Off,

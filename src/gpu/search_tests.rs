@@ -84,7 +84,7 @@ impl TestSegment {
         }
         write_numbers(by_doc.iter().map(|&(_, ord)| ord), &mut bytes);
         let mut meta = Vec::new();
-        write_cells_meta(self.reader.options(), count, &self.reader.docs_with_vector(), &mut meta);
+        write_cells_meta(self.reader.options(), count, &self.reader.docs_with_vector(), None, &mut meta);
         let reader = VectorsReader::parse(&meta, u64::from(count) * stride as u64).unwrap();
         let accept = self.accept.clone();
         Self { reader, file: Bytes::from(bytes).into(), owners: Some(owners), plain: Some(Box::new(self)), accept }

@@ -170,12 +170,14 @@ pub struct VectorOptions {
     pub codes: VectorCodes,
     /// How they are stored.
     pub storage: VectorStorage,
+    /// Whether equal vectors share a row in segments with cells. Acts on segments that are written from then on.
+    pub dedup: bool,
 }
 
 impl VectorOptions {
     /// Vectors of `dims` components, all else as by default.
     pub fn new(dims: u32, metric: Metric) -> Self {
-        Self { dims, metric, codes: VectorCodes::default(), storage: VectorStorage::default() }
+        Self { dims, metric, codes: VectorCodes::default(), storage: VectorStorage::default(), dedup: false }
     }
 
     /// Whether rows of both are of one form, so that they can be copied.

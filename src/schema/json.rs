@@ -66,7 +66,7 @@ impl FieldKind {
         };
         let known: &[&str] = match kind {
             "text" => &["analyzer", "boost", "positions"],
-            "vector" => &["dims", "metric", "codes", "storage", "rescore"],
+            "vector" => &["dims", "metric", "codes", "storage", "rescore", "dedup"],
             "keyword" | "number" | "integer" | "bool" | "date" | "json" => &[],
             _ => return Err(bad(format!("unknown type {kind:?}, expected {KINDS}"))),
         };
@@ -101,6 +101,9 @@ impl FieldKind {
                     VectorCodes::Pq { subspaces, anisotropic } => {
                         value["codes"] = json!({ "pq": subspaces, "anisotropic": anisotropic });
                     }
+                }
+                if vector.dedup {
+                    value["dedup"] = json!(true);
                 }
                 match vector.storage {
                     VectorStorage::F32 => {}
@@ -188,7 +191,9 @@ fn vector_options(options: &Map<String, Value>, bad: impl Fn(String) -> Error) -
         (_, None | Some("full" | "nvq" | "nvq4")) => return Err(bad("storage is f32 or f16".to_owned())),
         _ => return Err(bad("rescore is full, nvq or nvq4".to_owned())),
     };
-    Ok(VectorOptions { codes, storage, ..VectorOptions::new(dims, metric) })
+    let dedup = options.get("dedup").map_or(Some(false), Value::as_bool);
+    let dedup = dedup.ok_or_else(|| bad("dedup is not true or false".to_owned()))?;
+    Ok(VectorOptions { codes, storage, dedup, ..VectorOptions::new(dims, metric) })
 }
 
 fn vector_codes(dims: u32, value: &Value) -> Option<VectorCodes> {
@@ -297,7 +302,7 @@ impl Schema {
                 have.boost = want.boost;
             }
             if let (FieldKind::Vector(have), FieldKind::Vector(want)) = (&mut have.kind, &field.kind) {
-                have.codes = want.codes;
+                (have.codes, have.dedup) = (want.codes, want.dedup);
             }
             if have.kind != field.kind {
                 let (have, want) = (Value::Object(have.kind.to_json()), Value::Object(field.kind.to_json()));

@@ -324,6 +324,8 @@ fn options_of_vectors_come_back_as_they_were_written() {
         (r#", "codes": {"pq": 20, "anisotropic": 0.25}"#, r#", "codes": {"pq": 20, "anisotropic": 0.25}"#),
         (r#", "storage": "f16", "rescore": "full""#, r#", "storage": "f16""#),
         (r#", "rescore": "nvq""#, r#", "rescore": "nvq""#),
+        (r#", "dedup": true"#, r#", "dedup": true, "codes": "osq""#),
+        (r#", "dedup": false"#, ""),
         (r#", "rescore": "nvq4", "codes": {"pq": 1}"#, r#", "rescore": "nvq4", "codes": {"pq": 1}"#),
     ];
     for (given, kept) in known {
@@ -341,6 +343,7 @@ fn options_of_vectors_come_back_as_they_were_written() {
         r#", "codes": {"anisotropic": 0.2}"#,
         r#", "storage": "f64""#,
         r#", "storage": 16"#,
+        r#", "dedup": "yes""#,
         r#", "rescore": "pq""#,
         r#", "storage": "f16", "rescore": "nvq""#,
     ] {

@@ -255,7 +255,8 @@ impl<F: File> Search<'_, F> {
         let mut rows = Vec::new();
         if let Some(segment) = self.segment_rows(ix, vector.field, None) {
             for (ord, _) in self.trace.wave(segment.rows_of_docs([address.doc.0])).await? {
-                let window = segment.reader.window(ord..ord + 1);
+                let row = segment.reader.row_of(ord);
+                let window = segment.reader.window(row..row + 1);
                 let slot = batch.push(ix, SectionKind::Vectors, vector.field, window.bytes.clone());
                 rows.push((window, slot));
             }

@@ -195,6 +195,8 @@ impl<F: File> Search<'_, F> {
             let several = probed.iter().any(|one| !one.rows.reader.is_single_valued());
             rows.extend(shortlisted(of_query, shortlist, several));
         }
+        // From here on they are rows, which equal vectors may share.
+        rows.iter_mut().for_each(|row| row.ord = probed[row.rows_ix].rows.reader.row_of(row.ord));
         order::by_key(&mut rows, |row: &Row| (row.rows_ix as u64) << 32 | u64::from(row.ord));
         let prepared = queries.iter().map(|query| VectorQuery::new(&vector.options, query.clone()));
         let prepared: Vec<VectorQuery> = prepared
@@ -268,9 +270,9 @@ impl<F: File> Search<'_, F> {
             let mut ahead = Vec::new();
             for ring in part.chunks(RING_ROWS) {
                 let mut pairs: Vec<(u32, u32)> = ring.iter().map(|row| (row.ord, row.doc)).collect();
-                pairs.dedup();
+                pairs.dedup_by_key(|pair| pair.0);
                 let windows =
-                    one.rows.reader.windows_of(&pairs, &WindowOptions { gap_bytes: 0, ..WindowOptions::default() });
+                    one.rows.reader.row_windows(&pairs, &WindowOptions { gap_bytes: 0, ..WindowOptions::default() });
                 ahead.extend(windows.iter().map(in_file));
                 parts.push((one, windows, ring));
             }

@@ -84,6 +84,12 @@ pub enum VectorFormatError {
         /// Where it starts in its stream.
         offset: u64,
     },
+    /// A vector shares the row of one that does not stand in front of it.
+    #[error("vector {ord} shares a row that is not there")]
+    SharedRow {
+        /// The vector.
+        ord: u32,
+    },
     /// A row with a valid checksum holds NaN or infinity.
     #[error("vector {ord} is not finite")]
     RowNotFinite {

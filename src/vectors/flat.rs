@@ -11,7 +11,7 @@ use crate::{
 use super::{
     best::BestDocs,
     error::VectorFormatError,
-    plan::RowWindow,
+    plan::{NO_DOC, RowWindow},
     query::{BATCH_ROWS, VectorQuery},
     reader::VectorsReader,
     row::{Decoded, VectorOrd, Verify, WindowRows},
@@ -72,7 +72,7 @@ impl<'r> FlatScan<'r> {
         let mut batch = Batch::default();
         for ord in window.ords.clone() {
             let doc = self.reader.doc_in(window, VectorOrd(ord));
-            if accept.is_some_and(|accept| !accept.contains(doc.0)) {
+            if doc.0 == NO_DOC || accept.is_some_and(|accept| !accept.contains(doc.0)) {
                 continue;
             }
             batch.rows.push(self.reader.components(&rows, ord, verify)?);

@@ -6,13 +6,15 @@
 //!      4     1  metric      0 cosine, 1 dot, 2 L2
 //!      5     1  map         0 vector i belongs to document i; 1 ascending documents follow; 2 rows in cell order
 //!      6     1  storage     of a row: 0 f32, 1 f16, 2 nvq of 8 bits, 3 nvq of 4 bits
-//!      7     1  zero
+//!      7     1  shared      0 a row per vector; 1 equal vectors share one, map 2 only
 //!      8     4  count       vectors
 //!     12     4  max_doc     documents of the segment
 //!     16     4  num_docs    documents that have a vector
 //!     20     .  map 1 only: per vector, its document minus that of the vector before (first: minus 0), as a
 //!               varint of 7 bits a byte, lowest first, top bit set on all but the last
 //!     20     .  map 2 only, unless num_docs is max_doc: bit set of the documents that have a vector
+//!      .     .  shared 1 only: bit set of the vectors that have a row of their own, rows being in their order
+//!      .    4n  shared 1 only: row of each of the other vectors, u32
 //! ```
 //! With map 2 owners stand in streams of their own, see [`super::owners`].
 //! The caller keeps a checksum of the whole.
@@ -26,7 +28,11 @@ use crate::{
     schema::{Metric, VectorOptions, VectorStorage},
 };
 
-use super::{MAX_DIMS, error::VectorFormatError};
+use super::{
+    MAX_DIMS,
+    error::VectorFormatError,
+    rows::{RowMap, RowMapWriter, set_bytes},
+};
 
 const HEADER_BYTES: usize = 20;
 const MAP_DENSE: u8 = 0;
@@ -43,6 +49,10 @@ pub(super) enum Owners {
     /// So many vectors in the order of cells, and the documents that have one where not all do.
     Cells(u32, Option<Arc<BitSet>>),
 }
+
+/// Vectors have a row each, or share rows.
+const ROWS_OWN: u8 = 0;
+const ROWS_SHARED: u8 = 1;
 
 impl Owners {
     pub(super) fn count(&self) -> u32 {
@@ -91,21 +101,32 @@ pub(super) struct Meta {
     pub(super) max_doc: u32,
     pub(super) num_docs: u32,
     pub(super) owners: Owners,
+    pub(super) rows: Option<RowMap>,
 }
 
-fn write_header(options: &VectorOptions, map: u8, counts: [u32; 3], out: &mut Vec<u8>) {
+fn write_header(options: &VectorOptions, map: [u8; 2], counts: [u32; 3], out: &mut Vec<u8>) {
     out.extend_from_slice(&options.dims.to_le_bytes());
-    out.extend_from_slice(&[options.metric.code(), map, options.storage.code(), 0]);
+    out.extend_from_slice(&[options.metric.code(), map[0], options.storage.code(), map[1]]);
     counts.iter().for_each(|count| out.extend_from_slice(&count.to_le_bytes()));
 }
 
 /// Appends the stream for `count` vectors in cell order, of the documents in `with_vector`, which is as long as the
-/// segment has documents.
-pub fn write_cells_meta(options: &VectorOptions, count: u32, with_vector: &BitSet, out: &mut Vec<u8>) {
+/// segment has documents. `rows` says which of them share rows, if some may.
+pub fn write_cells_meta(
+    options: &VectorOptions,
+    count: u32,
+    with_vector: &BitSet,
+    rows: Option<RowMapWriter>,
+    out: &mut Vec<u8>,
+) {
     let (max_doc, num_docs) = (with_vector.len(), with_vector.count());
-    write_header(options, MAP_CELLS, [count, max_doc, num_docs], out);
+    let shared = if rows.is_some() { ROWS_SHARED } else { ROWS_OWN };
+    write_header(options, [MAP_CELLS, shared], [count, max_doc, num_docs], out);
     if num_docs < max_doc {
         with_vector.write(out);
+    }
+    if let Some(rows) = rows {
+        rows.write(out);
     }
 }
 
@@ -130,7 +151,7 @@ pub(super) fn write(options: &VectorOptions, owners: &Owners, max_doc: u32, out:
     };
     let num_docs = (0..owners.count()).filter(|&ord| ord == 0 || docs(ord) != docs(ord - 1)).count() as u32;
     let map = if dense { MAP_DENSE } else { MAP_ASCENDING };
-    write_header(options, map, [owners.count(), max_doc, num_docs], out);
+    write_header(options, [map, ROWS_OWN], [owners.count(), max_doc, num_docs], out);
     if !dense {
         let mut before = 0;
         for ord in 0..owners.count() {
@@ -157,10 +178,11 @@ impl Meta {
         }
         let metric = Metric::from_code(header[4]).ok_or(bad("metric", header[4].into()))?;
         let storage = VectorStorage::from_code(header[6]).ok_or(bad("storage", header[6].into()))?;
-        if header[7] != 0 {
-            return Err(bad("reserved byte", header[7].into()));
+        if header[7] > ROWS_SHARED || (header[7] == ROWS_SHARED && header[5] != MAP_CELLS) {
+            return Err(bad("shared rows", header[7].into()));
         }
         let (count, max_doc, num_docs) = (read_u32(header, 8), read_u32(header, 12), read_u32(header, 16));
+        let mut rows = None;
         let owners = match header[5] {
             MAP_DENSE if count == max_doc && map.is_empty() => Owners::Dense(count),
             MAP_DENSE if map.is_empty() => return Err(bad("count of a dense map", count)),
@@ -172,11 +194,24 @@ impl Meta {
             MAP_CELLS if num_docs > count || num_docs > max_doc => {
                 return Err(bad("documents with a vector", num_docs));
             }
-            MAP_CELLS => Owners::Cells(count, read_with_vector(map, max_doc, num_docs)?),
+            MAP_CELLS => {
+                // The set of documents in front, the map of rows behind it.
+                let set = if num_docs == max_doc { 0 } else { set_bytes(max_doc) };
+                let at = if header[7] == ROWS_SHARED { set.min(map.len()) } else { map.len() };
+                if header[7] == ROWS_SHARED {
+                    rows = Some(RowMap::parse(&map[at..], count)?);
+                }
+                Owners::Cells(count, read_with_vector(&map[..at], max_doc, num_docs)?)
+            }
             other => return Err(bad("map", other.into())),
         };
-        let meta =
-            Self { options: VectorOptions { storage, ..VectorOptions::new(dims, metric) }, max_doc, num_docs, owners };
+        let meta = Self {
+            options: VectorOptions { storage, ..VectorOptions::new(dims, metric) },
+            max_doc,
+            num_docs,
+            owners,
+            rows,
+        };
         let distinct = match &meta.owners {
             Owners::Dense(count) => *count,
             Owners::Ascending(docs) => docs.chunk_by(|a, b| a == b).count() as u32,

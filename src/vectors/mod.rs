@@ -43,6 +43,7 @@ mod query;
 mod reader;
 mod reorder;
 mod row;
+mod rows;
 #[cfg(test)]
 mod storage_tests;
 #[cfg(test)]
@@ -59,6 +60,7 @@ pub use query::VectorQuery;
 pub use reader::VectorsReader;
 pub use reorder::VectorsReorderer;
 pub use row::{VectorOrd, Verify, read_components, row_bytes};
+pub use rows::RowMapWriter;
 pub use writer::{ResidentRows, RowChunks, VectorsWriter};
 
 /// Components a vector may have at most.

@@ -12,7 +12,7 @@ use super::{
 /// Rows that are read and scored together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowWindow {
-    /// Vectors.
+    /// Rows: vectors, unless equal ones share theirs ([`VectorsReader::row_of`]).
     pub ords: Range<u32>,
     /// Their bytes in the `vectors` stream.
     pub bytes: Range<u64>,
@@ -57,7 +57,7 @@ impl VectorsReader {
             }
         };
         let Some(accept) = accept else {
-            push_run(0..self.count());
+            push_run(0..self.num_rows());
             return windows;
         };
         let mut run: Option<Range<u32>> = None;
@@ -81,8 +81,28 @@ impl VectorsReader {
         windows
     }
 
-    /// Windows over `rows`, pairs of vector and document, ascending by vector; with their documents.
-    pub fn windows_of(&self, rows: &[(u32, u32)], options: &WindowOptions) -> Vec<RowWindow> {
+    /// Windows over the rows of `vectors`, pairs of vector and document, ascending by vector; with their documents. A row
+    /// that several of them share is in as many windows, those of each document behind those of the one before.
+    pub fn windows_of(&self, vectors: &[(u32, u32)], options: &WindowOptions) -> Vec<RowWindow> {
+        if !self.has_shared_rows() {
+            return self.row_windows(vectors, options);
+        }
+        let mut pairs: Vec<(u32, u32)> = vectors.iter().map(|&(ord, doc)| (self.row_of(ord), doc)).collect();
+        pairs.sort_unstable();
+        let same_row = pairs.chunk_by(|a, b| a.0 == b.0);
+        let mut turns: Vec<(u32, (u32, u32))> = same_row.flat_map(|pairs| (0..).zip(pairs.iter().copied())).collect();
+        turns.sort_unstable();
+        let mut windows = Vec::new();
+        for turn in turns.chunk_by(|a, b| a.0 == b.0) {
+            pairs.clear();
+            pairs.extend(turn.iter().map(|(_, pair)| pair));
+            windows.extend(self.row_windows(&pairs, options));
+        }
+        windows
+    }
+
+    /// Windows over `rows`, pairs of row and document, ascending by row; with their documents.
+    pub fn row_windows(&self, rows: &[(u32, u32)], options: &WindowOptions) -> Vec<RowWindow> {
         let stride = self.stride_bytes();
         let max_rows = (options.window_bytes / stride as u64).clamp(1, u64::from(u32::MAX)) as u32;
         let max_gap = (options.gap_bytes / stride as u64).min(u64::from(u32::MAX)) as u32;
@@ -103,23 +123,23 @@ impl VectorsReader {
         windows
     }
 
-    /// Bytes to prefetch for `count` vectors from `ord` on, and how many vectors that is: clamped to those there
+    /// Bytes to prefetch for `count` rows from `ord` on, and how many rows that is: clamped to those there
     /// are, empty for an `ord` beyond them.
     pub fn prefetch(&self, ord: VectorOrd, count: u32) -> (u32, Range<u64>) {
-        let start = ord.0.min(self.count());
-        let end = start.saturating_add(count).min(self.count());
+        let start = ord.0.min(self.num_rows());
+        let end = start.saturating_add(count).min(self.num_rows());
         (end - start, byte_range(&(start..end), self.stride_bytes()))
     }
 
-    /// Ranges to prefetch for a shortlist: runs of ordinals that follow each other in the order given become one
-    /// range; nothing is sorted and nothing left out, storage does both. Ordinals that do not exist are
+    /// Ranges to prefetch for a shortlist: ordinals become rows, and runs of rows that follow each other in the order given
+    /// become one range; nothing is sorted and nothing left out, storage does both. Ordinals that do not exist are
     /// skipped. A lone vector gives nothing: it is about to be read, and a hint would cost more than it brings.
     pub fn prefetch_ords(&self, ords: &[VectorOrd]) -> Vec<Range<u64>> {
         if ords.len() <= 1 {
             return Vec::new();
         }
         let mut runs: Vec<Range<u32>> = Vec::new();
-        for ord in ords.iter().map(|ord| ord.0).filter(|&ord| ord < self.count()) {
+        for ord in ords.iter().filter(|ord| ord.0 < self.count()).map(|ord| self.row_of(ord.0)) {
             match runs.last_mut() {
                 Some(run) if run.end == ord => run.end += 1,
                 _ => runs.push(ord..ord + 1),

@@ -14,6 +14,7 @@ use super::{
     owners::NumberList,
     plan::RowWindow,
     row::{self, SeenRows, VectorOrd, Verify, WindowRows, read_components, row_bytes},
+    rows::{RowLookup, RowMap},
 };
 
 /// Metadata of a vector field of a segment, and which of its rows were seen intact. Share it in an `Arc`.
@@ -24,6 +25,10 @@ pub struct VectorsReader {
     meta: Meta,
     /// In cell order: numbers of the documents that have a vector, unless all have.
     ranks: Option<Ranks>,
+    /// Where equal vectors share a row.
+    rows: Option<RowLookup>,
+    num_rows: u32,
+    /// By row.
     seen: SeenRows,
 }
 
@@ -33,9 +38,9 @@ impl VectorsReader {
     /// # Errors
     /// If the metadata is damaged or does not fit that length.
     pub fn parse(meta: &[u8], rows_len: u64) -> Result<Self, VectorFormatError> {
-        let meta = Meta::parse(meta)?;
-        let count = meta.owners.count();
-        let expected = u64::from(count) * row_bytes(&meta.options) as u64;
+        let mut meta = Meta::parse(meta)?;
+        let num_rows = meta.rows.as_ref().map_or(meta.owners.count(), RowMap::num_rows);
+        let expected = u64::from(num_rows) * row_bytes(&meta.options) as u64;
         if expected != rows_len {
             return Err(VectorFormatError::RowsLength { found: rows_len, expected });
         }
@@ -43,7 +48,8 @@ impl VectorsReader {
             Owners::Cells(_, with_vector) => with_vector.clone().map(Ranks::new),
             _ => None,
         };
-        Ok(Self { meta, ranks, seen: SeenRows::new(count) })
+        let rows = meta.rows.take().map(RowMap::into_lookup);
+        Ok(Self { meta, ranks, rows, num_rows, seen: SeenRows::new(num_rows) })
     }
 
     /// Dimension, metric and form of the rows; all else as by default.
@@ -66,6 +72,25 @@ impl VectorsReader {
         self.meta.owners.count()
     }
 
+    /// Rows: as many as vectors, unless equal ones share theirs.
+    pub fn num_rows(&self) -> u32 {
+        self.num_rows
+    }
+
+    /// Whether equal vectors may share a row.
+    pub fn has_shared_rows(&self) -> bool {
+        self.rows.is_some()
+    }
+
+    /// Row of a vector, which windows are made of.
+    ///
+    /// # Panics
+    /// If there is no such vector and rows are shared.
+    #[inline]
+    pub fn row_of(&self, ord: u32) -> u32 {
+        self.rows.as_ref().map_or(ord, |rows| rows.row_of(ord))
+    }
+
     /// Documents of the segment, with a vector or without.
     pub fn max_doc(&self) -> u32 {
         self.meta.max_doc
@@ -83,7 +108,8 @@ impl VectorsReader {
 
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        self.meta.owners.memory_bytes() + self.seen.memory_bytes()
+        let rows = self.rows.as_ref().map_or(0, RowLookup::memory_bytes);
+        self.meta.owners.memory_bytes() + self.seen.memory_bytes() + rows
     }
 
     /// Whether each document that has a vector has exactly one.
@@ -210,12 +236,12 @@ impl VectorsReader {
         (!ords.is_empty()).then(|| self.window(ords))
     }
 
-    /// Window of the vectors `ords`.
+    /// Window of the rows `ords`: vectors, unless rows are shared.
     ///
     /// # Panics
-    /// If it reaches past the vectors there are.
+    /// If it reaches past the rows there are.
     pub fn window(&self, ords: Range<u32>) -> RowWindow {
-        assert!(ords.start <= ords.end && ords.end <= self.count(), "vectors {ords:?} of {}", self.count());
+        assert!(ords.start <= ords.end && ords.end <= self.num_rows, "rows {ords:?} of {}", self.num_rows);
         RowWindow { bytes: row::byte_range(&ords, self.stride_bytes()), ords, docs: None }
     }
 

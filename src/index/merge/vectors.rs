@@ -67,8 +67,15 @@ impl<'m, 'a, S: Storage, F: File> MergeRows<'m, 'a, S, F> {
         let docs = if reader.is_in_cells() { Some(self.docs_of(reader).await?) } else { None };
         let live = self.merge.sources[self.source].live.clone();
         let options = WindowOptions { window_bytes: self.merge.window_bytes, ..WindowOptions::default() };
+        let run = SAMPLE_RUN.saturating_mul(self.part);
+        if self.part > 1
+            && let Some(docs) = docs.as_ref().filter(|_| reader.has_shared_rows())
+        {
+            let sampled = (0..).zip(docs.iter().copied()).filter(|(ord, _)| ord % run < SAMPLE_RUN);
+            return Ok(reader.windows_of(&sampled.collect::<Vec<_>>(), &options).into());
+        }
         if self.part > 1 {
-            let starts = (0..reader.count()).step_by((SAMPLE_RUN.saturating_mul(self.part)) as usize);
+            let starts = (0..reader.count()).step_by(run as usize);
             let windows = starts.map(|start| {
                 let mut window = reader.window(start..reader.count().min(start.saturating_add(SAMPLE_RUN)));
                 let (start, end) = (window.ords.start as usize, window.ords.end as usize);

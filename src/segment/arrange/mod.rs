@@ -14,6 +14,7 @@
 
 mod cells;
 mod plan;
+mod shared;
 mod source;
 mod store;
 
@@ -21,7 +22,7 @@ pub use plan::{MIN_CELL_VECTORS, flush_bytes, merge_bytes};
 pub(super) use source::BufferedRows;
 pub use source::RowSource;
 
-use self::{cells::CellParts, plan::Plan, store::Store};
+use self::{cells::CellParts, plan::Plan, shared::SharedRows, store::Store};
 use super::{kind::SectionKind, spill::Spills, writer::SegmentFileWriter};
 use crate::{
     bitset::BitSet,
@@ -29,7 +30,7 @@ use crate::{
     ids::FieldOrd,
     schema::VectorOptions,
     storage::Storage,
-    vectors::{write_cells_meta, write_numbers, write_ordered_meta},
+    vectors::{RowMapWriter, row_bytes, write_cells_meta, write_numbers, write_ordered_meta},
 };
 
 /// One vector: sorted, they are in the order of the file.
@@ -73,6 +74,7 @@ pub async fn write_vectors<S: Storage, R: RowSource>(
     entries.sort_unstable();
 
     let mut cells = parts.map(|parts| parts.into_writer(&plan, spills));
+    let mut shared = (field.options.dedup && cells.is_some()).then(|| SharedRows::new(row_bytes(field.options)));
     let mut rows = Vec::new();
     out.begin(SectionKind::Vectors, field.field);
     let mut rest = entries.as_slice();
@@ -88,6 +90,10 @@ pub async fn write_vectors<S: Storage, R: RowSource>(
             cells.add_group(group, &rows).await?;
             held += cells.memory_bytes();
         }
+        if let Some(shared) = &mut shared {
+            shared.keep_distinct(group, &mut rows);
+            held += shared.memory_bytes();
+        }
         source.account(held);
         out.append(&mut rows).await?;
         source.turn().await?;
@@ -98,7 +104,7 @@ pub async fn write_vectors<S: Storage, R: RowSource>(
     let mut meta = Vec::new();
     match cells {
         Some(cells) => {
-            write_owners(out, field, &entries, &mut meta).await?;
+            write_owners(out, field, &entries, shared.map(|shared| shared.map), &mut meta).await?;
             cells.finish(out, field.field, &entries, source).await?;
         }
         None => write_ordered_meta(field.options, entries.iter().map(|entry| entry.doc), field.max_doc, &mut meta),
@@ -154,6 +160,7 @@ async fn write_owners<W: crate::storage::Writer>(
     out: &mut SegmentFileWriter<W>,
     field: VectorField<'_>,
     entries: &[Entry],
+    rows: Option<RowMapWriter>,
     meta: &mut Vec<u8>,
 ) -> Result<()> {
     let mut numbers = Vec::new();
@@ -175,6 +182,6 @@ async fn write_owners<W: crate::storage::Writer>(
     write_numbers(by_doc.iter().map(|&(_, ord)| ord), &mut numbers);
     out.append(&mut numbers).await?;
     out.end();
-    write_cells_meta(field.options, entries.len() as u32, &with_vector, meta);
+    write_cells_meta(field.options, entries.len() as u32, &with_vector, rows, meta);
     Ok(())
 }
