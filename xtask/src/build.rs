@@ -40,6 +40,9 @@ impl Mode {
 /// Name of the module and its glue in `dist/wasm/`.
 const OUT_NAME: &str = "rangefind";
 
+/// Data stays in one piece: split around its zeros it is 3 % shorter and, compressed by brotli, 4 % longer.
+const KEEP_DATA: &str = "--skip-pass=memory-packing";
+
 /// Builds the module into `dist/wasm/` below `root`.
 ///
 /// # Errors
@@ -101,7 +104,7 @@ fn optimise(root: &Path, module: &Path) -> Result<(), Failure> {
     let started = Instant::now();
     let small = module.with_extension("opt");
     // The tool is JavaScript with a shebang; naming node works on every system.
-    run("wasm-opt", Command::new("node").arg(&tool).arg("-O3").arg(module).arg("-o").arg(&small))?;
+    run("wasm-opt", Command::new("node").arg(&tool).arg("-O3").arg(KEEP_DATA).arg(module).arg("-o").arg(&small))?;
     fs::rename(&small, module)?;
     println!("wasm-opt: {:.1} s", started.elapsed().as_secs_f64());
     Ok(())
