@@ -165,12 +165,20 @@ export class SearchIndex {
     const { signal, ...rest } = typeof request === "string" ? { query: request } : request;
     const seat = this.#reader;
     let vector: Float32Array | undefined;
-    const value = rest.vector?.value;
-    if (rest.vector !== undefined && value !== undefined) {
+    if (rest.vector !== undefined) {
       // A copy of its own, which can be transferred; structured text would be slow for numbers.
-      vector = Float32Array.from(value);
-      const { value: _, ...clause } = rest.vector;
-      rest.vector = clause;
+      const { value, values, ...clause } = rest.vector;
+      const all = values ?? (value === undefined ? undefined : [value]);
+      if (value !== undefined && values !== undefined) throw invalid("vector: value and values exclude each other");
+      if (all !== undefined && all.length > 0) {
+        const dims = all[0]?.length ?? 0;
+        vector = new Float32Array(dims * all.length);
+        for (const [ix, one] of all.entries()) {
+          if (one.length !== dims) throw invalid(`vector: values of ${dims} and of ${one.length} components`);
+          vector.set(one, ix * dims);
+        }
+      }
+      rest.vector = values === undefined ? clause : { ...clause, values: values.map(() => []) };
     }
     const transfer = vector === undefined ? [] : [vector.buffer as ArrayBuffer];
     const args: Args<"search"> = [seat.handle, JSON.stringify(rest), vector];

@@ -262,16 +262,27 @@ export interface SearchOptions extends SearchRequest {
 /** Where vectors are scored. `"required"` takes software adapters too and fails with `no_gpu` without any. */
 export type GpuMode = "auto" | "off" | "required";
 
-/** The vector leg: exactly one of `value` and `like`. */
+/** The vector leg: exactly one of `value`, `values` and `like`. */
 export interface VectorClause {
   /** The vector field. */
   field: string;
   /** The query vector. */
   value?: Vector;
+  /**
+   * Several query vectors, at most 1,000, each with a ranking of its own in `answers`. What they read is read in common
+   * waves. Only for a vector search alone: `query`, `sort`, `facets`, `collapse` and `after` are refused, filters apply
+   * to all.
+   */
+  values?: readonly Vector[];
   /** Use the vector of this document ("more like this"); the document itself is left out. */
   like?: DocId;
-  /** Neighbours to consider for fusion. Default max(100, offset + limit). No score cut-off is applied. */
+  /** Neighbours to consider for fusion. Default max(100, offset + limit). Without `minScore` no score cut-off is applied. */
   k?: number;
+  /**
+   * Neighbours with a lower score are left out. Scores are those of hits, computed from full vectors: (1 + s) / 2 for
+   * cosine and dot, 1 / (1 + d²) for L2. Then `total` counts those that were found, `k` at most.
+   */
+  minScore?: number;
   /**
    * Score every vector that passes the filter: the answer is exact. Default false. Segments of less than 4,096 vectors are
    * always searched so.
@@ -369,13 +380,15 @@ export interface SearchResponse<D extends object = Record<string, unknown>> {
   hits: Hit<D>[];
   /**
    * Documents that match: exactly, or at least, as `totalRelation` says. For a vector search alone: documents that pass
-   * the filter and have a vector.
+   * the filter and have a vector; with `minScore` the neighbours that were found.
    */
   total: number;
   /** Whether `total` is exact. */
   totalRelation: "exact" | "atLeast";
   /** One entry per requested facet, in order. */
   facets: FacetResult[];
+  /** Per query vector of `vector.values`, in order, its answer; `hits` are empty then. */
+  answers?: VectorAnswer<D>[];
   /** Where the last hit is, for `after`; none without hits. */
   cursor?: string;
   /** Milliseconds inside the engine. */
@@ -384,6 +397,14 @@ export interface SearchResponse<D extends object = Record<string, unknown>> {
   ignored: string[];
   /** What the search cost. */
   stats: SearchStats;
+}
+
+/** The answer to one of several query vectors. */
+export interface VectorAnswer<D extends object = Record<string, unknown>> {
+  /** Best first. */
+  hits: Hit<D>[];
+  /** With `minScore`, the neighbours that were found; else documents that pass the filter and have a vector. */
+  total: number;
 }
 
 /** One document of the answer. */

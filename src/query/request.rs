@@ -199,7 +199,7 @@ impl<'de> Deserialize<'de> for Fuzziness {
     }
 }
 
-/// The vector leg. Exactly one of `value` and `like` is given.
+/// The vector leg. Exactly one of `value`, `values` and `like` is given.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct VectorClause {
@@ -207,10 +207,18 @@ pub struct VectorClause {
     pub field: String,
     /// The query vector.
     pub value: Option<Vec<f32>>,
+    /// Several query vectors, at most 1,000, each with a ranking of its own in [`SearchResponse::answers`]. What they read
+    /// is read in common waves. Only for a vector search alone: `query`, `sort`, `facets`, `collapse` and `after` are
+    /// refused, filters apply to all.
+    pub values: Option<Vec<Vec<f32>>>,
     /// Use the vector of this document ("more like this"); the document itself is left out.
     pub like: Option<DocId>,
-    /// Neighbours to consider for fusion. Default max(100, offset + limit). No score cut-off is applied.
+    /// Neighbours to consider for fusion. Default max(100, offset + limit). Without `min_score` no score cut-off is
+    /// applied.
     pub k: Option<u32>,
+    /// Neighbours with a lower score are left out. Scores are those of hits, computed from full vectors: (1 + s) / 2 for
+    /// cosine and dot, 1 / (1 + d²) for L2. Then `total` counts those that were found, `k` at most.
+    pub min_score: Option<f32>,
     /// Score every vector that passes the filter: the answer is exact. Default false. Segments of less than 4,096 vectors
     /// are always searched so.
     pub exact: bool,
@@ -272,13 +280,16 @@ pub struct SearchResponse {
     /// Best first.
     pub hits: Vec<Hit>,
     /// Documents that match: exactly, or at least, as [`Self::total_relation`] says. For a vector search alone: documents
-    /// that pass the filter and have a vector. Where both legs are fused: documents that the text finds or that are among
+    /// that pass the filter and have a vector; with `min_score` the neighbours that were found. Where both legs are fused: documents that the text finds or that are among
     /// the vector leg's `k` neighbours.
     pub total: u64,
     /// Whether `total` is exact.
     pub total_relation: TotalRelation,
     /// One entry per requested facet, in order.
     pub facets: Vec<FacetResult>,
+    /// Per query vector of [`VectorClause::values`], in order, its answer; `hits` are empty then.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<VectorAnswer>,
     /// Where the last hit is, for `after`; none without hits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
@@ -288,6 +299,16 @@ pub struct SearchResponse {
     pub ignored: Vec<String>,
     /// What the search cost.
     pub stats: SearchStats,
+}
+
+/// The answer to one of several query vectors.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VectorAnswer {
+    /// Best first.
+    pub hits: Vec<Hit>,
+    /// With `min_score`, the neighbours that were found; else documents that pass the filter and have a vector.
+    pub total: u64,
 }
 
 /// One document of the answer.

@@ -35,6 +35,8 @@ const DEFAULT_NEIGHBOURS: usize = 100;
 const DEFAULT_FUZZY_PREFIX_LEN: u32 = 1;
 /// Names of a list of fields at most.
 const MAX_NAMES: usize = 1024;
+/// Query vectors of one request at most.
+const MAX_VALUES: usize = 1000;
 /// A shortlist is at most so many times as long as the hits asked for.
 const MAX_OVERSAMPLE: f32 = 1000.0;
 
@@ -72,6 +74,8 @@ pub(super) struct VectorAsk {
     pub options: VectorOptions,
     pub source: VectorSource,
     pub k: usize,
+    /// Score below which nothing is a neighbour.
+    pub min_score: Option<f32>,
     /// Score everything.
     pub exact: bool,
     pub recall: Option<f32>,
@@ -83,7 +87,16 @@ pub(super) struct VectorAsk {
 #[derive(Debug)]
 pub(super) enum VectorSource {
     Value(Vec<f32>),
+    /// Each with a ranking of its own.
+    Values(Vec<Vec<f32>>),
     Like(DocId),
+}
+
+impl VectorAsk {
+    /// Whether each query vector has a ranking of its own, instead of the best of all counting.
+    pub fn is_batch(&self) -> bool {
+        matches!(self.source, VectorSource::Values(_))
+    }
 }
 
 impl Ask {
@@ -109,6 +122,19 @@ impl Ask {
             offset.saturating_add(limit).saturating_mul(if request.collapse.is_some() { COLLAPSE_FACTOR } else { 1 });
         let vector = request.vector.as_ref().map(|clause| vector(clause, schema, depth));
         let mut vector = vector.transpose()?;
+        if vector.as_ref().is_some_and(VectorAsk::is_batch) {
+            let has_facets = !request.facets.is_empty();
+            let beside = [
+                ("query", text.is_some()),
+                ("sort", !request.sort.is_empty()),
+                ("facets", has_facets),
+                ("collapse", request.collapse.is_some()),
+                ("after", after.is_some()),
+            ];
+            if let Some((name, _)) = beside.iter().find(|(_, given)| *given) {
+                return Err(Error::invalid(format!("several query vectors exclude {name}")));
+            }
+        }
         let takes_all = text.is_some() || !request.sort.is_empty();
         if let (Some(vector), Some(after), true) = (&mut vector, &after, takes_all) {
             // With more neighbours what is fused or sorted would be another ranking.
@@ -252,19 +278,33 @@ fn vector(clause: &VectorClause, schema: &Schema, depth: usize) -> Result<Vector
     let FieldKind::Vector(options) = &found.kind else {
         return Err(bad(format!("it is a {} field", found.kind.name())));
     };
-    let source = match (&clause.value, &clause.like) {
-        (Some(value), None) => {
-            if value.len() != options.dims as usize {
-                return Err(bad(format!("a vector of {} dimensions, the field has {}", value.len(), options.dims)));
-            }
-            if let Some(at) = value.iter().position(|component| !component.is_finite()) {
-                return Err(bad(format!("component {at} is {}, not a finite number", value[at])));
-            }
+    let check = |value: &Vec<f32>| {
+        if value.len() != options.dims as usize {
+            return Err(bad(format!("a vector of {} dimensions, the field has {}", value.len(), options.dims)));
+        }
+        match value.iter().position(|component| !component.is_finite()) {
+            Some(at) => Err(bad(format!("component {at} is {}, not a finite number", value[at]))),
+            None => Ok(()),
+        }
+    };
+    let source = match (&clause.value, &clause.values, &clause.like) {
+        (Some(value), None, None) => {
+            check(value)?;
             VectorSource::Value(value.clone())
         }
-        (None, Some(id)) => VectorSource::Like(id.clone()),
-        _ => return Err(bad("exactly one of \"value\" and \"like\" is needed".to_owned())),
+        (None, Some(values), None) => {
+            if values.is_empty() || values.len() > MAX_VALUES {
+                return Err(bad(format!("{} query vectors, from 1 to {MAX_VALUES} are possible", values.len())));
+            }
+            values.iter().try_for_each(check)?;
+            VectorSource::Values(values.clone())
+        }
+        (None, None, Some(id)) => VectorSource::Like(id.clone()),
+        _ => return Err(bad("exactly one of \"value\", \"values\" and \"like\" is needed".to_owned())),
     };
+    if clause.min_score.is_some_and(f32::is_nan) {
+        return Err(bad("minScore is not a number".to_owned()));
+    }
     if let Some(recall) = clause.recall.filter(|recall| !(0.0..=1.0).contains(recall)) {
         return Err(bad(format!("recall {recall} is not between 0 and 1")));
     }
@@ -280,6 +320,7 @@ fn vector(clause: &VectorClause, schema: &Schema, depth: usize) -> Result<Vector
         options: options.clone(),
         source,
         k: clause.k.map_or_else(|| depth.max(DEFAULT_NEIGHBOURS), |k| k as usize),
+        min_score: clause.min_score,
         exact: clause.exact,
         recall: clause.recall,
         probes: clause.probes,

@@ -19,7 +19,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    ask::Ask,
+    ask::{Ask, VectorAsk},
     batch::{Batch, Fetched},
     column_ask::FacetAsk,
     columns::SegmentColumns,
@@ -43,7 +43,9 @@ use crate::{
     platform::{self, Cancel},
     query::{
         Plan, ScoredDoc, SegmentFilter, Total,
-        request::{Explanation, FacetResult, SearchRequest, SearchResponse, SearchStats, TotalMode, TotalRelation},
+        request::{
+            Explanation, FacetResult, SearchRequest, SearchResponse, SearchStats, TotalMode, TotalRelation, VectorAnswer,
+        },
     },
     schema::Schema,
     segment::{SearchFile, SectionKind},
@@ -135,6 +137,9 @@ impl<F: File> Search<'_, F> {
             Some(vector) => self.nearest(gpu, vector, &vectors, &filters, request.gpu).await?,
             None => VectorLeg::default(),
         };
+        if self.ask.vector.as_ref().is_some_and(VectorAsk::is_batch) {
+            return self.answer_each(request, leg).await;
+        }
         let sets = self.matching_sets(plan, &filters, &leg, &mut pace).await?;
         let counts_too = !self.ask.legs.vector && self.ask.sort.is_empty() && self.ask.total != TotalMode::AtLeast;
         let (ranking, fusion, total) = match plan.filter(|_| counts_too && sets.is_none()) {
@@ -185,17 +190,57 @@ impl<F: File> Search<'_, F> {
         let hits = page.arrange(self, hits);
         let mut ignored = self.ask.ignored.clone();
         ignored.extend(plan.iter().flat_map(|plan| plan.notes().iter().cloned()));
-        let stats = SearchStats {
+        let stats = self.stats(leg);
+        let total_relation = if total.is_exact { TotalRelation::Exact } else { TotalRelation::AtLeast };
+        let (total, answers) = (total.count, Vec::new());
+        Ok(SearchResponse { hits, total, total_relation, facets, answers, cursor, took: 0.0, ignored, stats })
+    }
+
+    fn stats(&self, leg: VectorLeg) -> SearchStats {
+        SearchStats {
             segments: self.segments.len() as u32,
             vectors_scored: leg.num_scored,
             cells_probed: leg.cells_probed,
             codes_scored: leg.codes_scored,
             compute: leg.compute,
             ..SearchStats::default()
+        }
+    }
+
+    /// Several query vectors: a page of each one's ranking, their documents read in one wave.
+    async fn answer_each(&self, request: &SearchRequest, mut leg: VectorLeg) -> Result<SearchResponse> {
+        let rankings = std::mem::take(&mut leg.rankings);
+        let page = |ranking: &Vec<(DocAddress, f32)>| {
+            let page = ranking.iter().skip(self.ask.offset).take(self.ask.limit);
+            page.map(by_vector).collect::<Vec<Ranked>>()
         };
-        let total_relation = if total.is_exact { TotalRelation::Exact } else { TotalRelation::AtLeast };
-        let total = total.count;
-        Ok(SearchResponse { hits, total, total_relation, facets, cursor, took: 0.0, ignored, stats })
+        let pages: Vec<Vec<Ranked>> = rankings.iter().map(page).collect();
+        let all = pages.concat();
+        let mut batch = Batch::default();
+        let stored = hits::want_documents(self, &all, &mut batch)?;
+        let fetched = if batch.is_empty() { Fetched::default() } else { self.read(&batch).await? };
+        let explain = |one: &Ranked| self.explain(one, None, &[], None);
+        let mut hits = hits::build(self, request, &all, &stored, &fetched, explain)?.into_iter();
+        let has_bar = self.has_bar();
+        let answer = |(page, ranking): (&Vec<Ranked>, &Vec<_>)| VectorAnswer {
+            hits: hits.by_ref().take(page.len()).collect(),
+            total: if has_bar { ranking.len() as u64 } else { leg.num_matched },
+        };
+        let answers = pages.iter().zip(&rankings).map(answer).collect();
+        let is_exact = !has_bar || leg.is_exact && rankings.iter().all(|ranking| !self.is_full(ranking));
+        let total_relation = if is_exact { TotalRelation::Exact } else { TotalRelation::AtLeast };
+        let (total, stats) = (leg.num_matched, self.stats(leg));
+        Ok(SearchResponse { total, total_relation, answers, stats, ..SearchResponse::default() })
+    }
+
+    /// Whether neighbours below a score are left out.
+    fn has_bar(&self) -> bool {
+        self.ask.vector.as_ref().is_some_and(|vector| vector.min_score.is_some())
+    }
+
+    /// Whether a ranking of the vector leg has as many documents as it may have.
+    fn is_full(&self, ranking: &[(DocAddress, f32)]) -> bool {
+        self.ask.vector.as_ref().is_some_and(|vector| ranking.len() >= vector.k)
     }
 
     /// Counts all facets, each over its own sets of documents.
@@ -288,6 +333,14 @@ impl<F: File> Search<'_, F> {
                     });
                     set
                 }
+                None if legs.vector && self.has_bar() => {
+                    let mut found = BitSet::new(max_doc);
+                    let here = leg.ranking.iter().filter(|(address, _)| address.segment.0 as usize == ix);
+                    here.for_each(|(address, _)| {
+                        found.insert(address.doc.0);
+                    });
+                    found
+                }
                 None if legs.vector => {
                     let mut with_vector = BitSet::new(max_doc);
                     let reader = self.ask.vector.as_ref().and_then(|vector| segment.segment.vectors(vector.field));
@@ -314,10 +367,6 @@ impl<F: File> Search<'_, F> {
         leg: &VectorLeg,
         depth: usize,
     ) -> Result<(Vec<Ranked>, Option<Fusion>)> {
-        let by_vector = |&(address, score): &(DocAddress, f32)| {
-            let vector = Some(score);
-            Ranked { address, score: f64::from(score), text: None, vector, fused: None }
-        };
         let Some(plan) = plan else { return Ok((leg.ranking.iter().map(by_vector).collect(), None)) };
         let is_fused = self.ask.legs.vector;
         let is_sorted_by_score = self.ask.sort.iter().any(|key| key.column.is_none());
@@ -359,6 +408,10 @@ impl<F: File> Search<'_, F> {
     ) -> Result<Total> {
         let count = match (fusion, sets, plan) {
             (Some(fusion), ..) => fusion.ranking.len() as u64,
+            (None, ..) if self.ask.legs.vector && self.has_bar() => {
+                let is_exact = leg.is_exact && !self.is_full(&leg.ranking);
+                return Ok(Total { count: leg.ranking.len() as u64, is_exact });
+            }
             (None, ..) if self.ask.legs.vector => leg.num_matched,
             (None, Some(sets), _) => sets.iter().map(|set| u64::from(set.count())).sum(),
             (None, None, Some(plan)) if self.ask.total == TotalMode::AtLeast => return plan.total_at_least(filters),
@@ -426,6 +479,10 @@ impl<F: File> Search<'_, F> {
             }),
         })
     }
+}
+
+fn by_vector(&(address, score): &(DocAddress, f32)) -> Ranked {
+    Ranked { address, score: f64::from(score), text: None, vector: Some(score), fused: None }
 }
 
 fn by_text(hit: ScoredDoc) -> Ranked {

@@ -35,7 +35,7 @@ use crate::{
 };
 
 /// Storage is far from here on: a round trip takes longer than to read a list of a million documents from a disk.
-const FAR_MICROS: u32 = 2_000;
+pub(super) const FAR_MICROS: u32 = 2_000;
 /// Lists of up to so many gaps that a storage reads across are read whole. A gap is what one request less is worth; parts
 /// take at least one wave and about as many requests more than whole lists do: 256 KiB over HTTP by default.
 const WHOLE_GAPS: u64 = 8;
@@ -141,6 +141,7 @@ impl<F: File> Search<'_, F> {
         }
         let vectors = match (&self.ask.vector, like_rows) {
             (Some(VectorAsk { source: VectorSource::Value(value), .. }), _) => vec![value.clone()],
+            (Some(VectorAsk { source: VectorSource::Values(values), .. }), _) => values.clone(),
             (Some(vector), Some(rows)) => self.like_vectors(vector, &rows, &fetched)?,
             _ => Vec::new(),
         };

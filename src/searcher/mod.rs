@@ -27,6 +27,8 @@ mod nearest;
 mod ordered;
 mod pace;
 mod page;
+mod probing;
+mod rescore;
 mod snippet;
 mod sort;
 #[cfg(all(test, not(target_arch = "wasm32")))]

@@ -76,7 +76,8 @@ impl WasmIndex {
         promise(async move { index.reopen().await })
     }
 
-    /// Promise of a `SearchResponse`. `vector` takes the place of `request.vector.value`.
+    /// Promise of a `SearchResponse`. `vector` takes the place of `request.vector.value`, or of all
+    /// `request.vector.values`, of one length, one after another; then those are as many empty ones.
     pub fn search(&self, request: String, vector: Option<Vec<f32>>, cancel: &WasmCancel) -> Promise {
         let index = self.index.clone();
         let flag = cancel.flag();
@@ -85,7 +86,15 @@ impl WasmIndex {
             on_request(request.query.as_ref().and_then(QueryInput::text));
             if let Some(vector) = vector {
                 let clause = request.vector.as_mut().ok_or_else(|| Error::invalid("a vector without its clause"))?;
-                clause.value = Some(vector);
+                match &mut clause.values {
+                    Some(values) if !values.is_empty() => {
+                        let len = vector.len() / values.len();
+                        values.iter_mut().enumerate().for_each(|(ix, value)| {
+                            *value = vector[ix * len..(ix + 1) * len].to_vec();
+                        });
+                    }
+                    _ => clause.value = Some(vector),
+                }
             }
             json(&index.search(&request, &flag).await?)
         }))

@@ -187,6 +187,9 @@ pub struct SearchArgs {
     /// Neighbours to consider.
     #[arg(long)]
     pub k: Option<u32>,
+    /// Leave out neighbours with a lower vector score.
+    #[arg(long)]
+    pub min_score: Option<f32>,
     /// Score every vector: the answer is exact.
     #[arg(long)]
     pub exact: bool,

@@ -127,8 +127,10 @@ fn vector_clause(args: &SearchArgs, index: &Index<AnyStorage>) -> Result<Option<
     Ok(Some(VectorClause {
         field,
         value,
+        values: None,
         like: args.like.as_deref().map(parse_id),
         k: args.k,
+        min_score: args.min_score,
         exact: args.exact,
         recall: args.recall,
         probes: args.probes,
@@ -210,6 +212,12 @@ fn text_fields(index: &Index<AnyStorage>) -> Result<Vec<String>> {
 fn print(out: &mut dyn Write, response: &SearchResponse, texts: &[String], styled: bool) -> std::io::Result<()> {
     for (ix, hit) in response.hits.iter().enumerate() {
         print_hit(out, ix + 1, hit, texts, styled)?;
+    }
+    for (ix, answer) in response.answers.iter().enumerate() {
+        writeln!(out, "vector {ix}: {} of {}", plural(answer.hits.len() as u64, "hit"), count(answer.total))?;
+        for (ix, hit) in answer.hits.iter().enumerate() {
+            print_hit(out, ix + 1, hit, texts, styled)?;
+        }
     }
     for facet in &response.facets {
         writeln!(out, "{}", facet.field)?;

@@ -1,8 +1,13 @@
-//! What a search of these cells finds: measured once, on vectors of the segment itself, while it is built.
+//! What a search of these cells finds: measured once, with vectors of the segment and with noise, while it is built.
 //!
 //! All arithmetic is exact or in a fixed order, so that the table is the same on every machine.
 
-use super::{format::CellsMeta, lloyd::half_square, probe::Candidate};
+use super::{
+    format::CellsMeta,
+    lloyd::half_square,
+    probe::{Candidate, Probe},
+    writer::square,
+};
 use crate::{
     codec::Reader,
     distance::fixed::{FixedRows, fixed_dots_block},
@@ -15,7 +20,7 @@ use crate::{
 };
 
 /// Vectors that are searched for.
-pub const CALIBRATION_QUERIES: usize = 64;
+pub const CALIBRATION_QUERIES: usize = 96;
 /// Neighbours that should be found for each.
 pub const CALIBRATION_K: usize = 10;
 /// Cells probed.
@@ -23,13 +28,30 @@ const PROBES: [u32; 8] = [8, 16, 32, 64, 128, 256, 512, 1024];
 /// Lengths of the shortlist.
 const SHORTLISTS: [u32; 7] = [15, 25, 50, 100, 200, 400, 800];
 
-/// Recall@10 by cells probed and length of the shortlist.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Shares of neighbours that margins are kept for.
+const SHARES: [f32; 12] = [0.5, 0.7, 0.8, 0.85, 0.9, 0.935, 0.95, 0.967, 0.975, 0.984, 0.9934, 1.0];
+/// Set in the number of probes where margins follow.
+const WITH_MARGINS: u8 = 0x80;
+
+/// Recall@10 by cells probed and length of the shortlist, and how far neighbours lie below the tenth best estimate.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Calibration {
     probes: Vec<u32>,
     shortlists: Vec<u32>,
     /// `[probes x shortlists]`, in 1/65535.
     recall: Vec<u16>,
+    /// By share of neighbours, ascending.
+    margins: Vec<(f32, Margins)>,
+}
+
+/// How far below the k-th best estimate something may lie that is among the k nearest; see
+/// [`Probe::threshold`](super::Probe::threshold).
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Margins {
+    /// The rank of its cell.
+    pub cells: f32,
+    /// Its own estimate.
+    pub rows: f32,
 }
 
 /// How far a search looks for its ten best.
@@ -57,18 +79,41 @@ impl Calibration {
         enough.or_else(|| all.max_by(|a, b| a.recall.total_cmp(&b.recall).then(cost(b).cmp(&cost(a)))))
     }
 
+    /// Margins that leave out so few neighbours that a share of `recall` is found: of those that may be missed a third is
+    /// left to the cells, a third to the shortlist, and a third covers that few queries were measured. `None` if none was.
+    pub fn margins(&self, recall: f32) -> Option<Margins> {
+        let share = 1.0 - (1.0 - recall) / 3.0;
+        let enough = self.margins.iter().find(|(of, _)| *of >= share - 1e-6);
+        enough.or(self.margins.last()).map(|&(_, margins)| margins)
+    }
+
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&[self.probes.len() as u8, self.shortlists.len() as u8]);
+        out.extend_from_slice(&[self.probes.len() as u8 | WITH_MARGINS, self.shortlists.len() as u8]);
         self.probes.iter().chain(&self.shortlists).for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
         self.recall.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+        out.push(self.margins.len() as u8);
+        for (share, margins) in &self.margins {
+            [*share, margins.cells, margins.rows].iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+        }
     }
 
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self> {
-        let (num_probes, num_shortlists) = (usize::from(reader.u8()?), usize::from(reader.u8()?));
+        let (first, num_shortlists) = (reader.u8()?, usize::from(reader.u8()?));
+        let num_probes = usize::from(first & !WITH_MARGINS);
         let mut values = |count: usize| (0..count).map(|_| reader.u32()).collect::<std::result::Result<Vec<_>, _>>();
         let (probes, shortlists) = (values(num_probes)?, values(num_shortlists)?);
         let recall = (0..num_probes * num_shortlists).map(|_| reader.u16()).collect::<std::result::Result<_, _>>()?;
-        Ok(Self { probes, shortlists, recall })
+        let num_margins = if first & WITH_MARGINS > 0 { reader.u8()? } else { 0 };
+        let mut margins = Vec::with_capacity(num_margins.into());
+        for _ in 0..num_margins {
+            let mut value = || reader.u32().map(f32::from_bits);
+            let (share, of_share) = (value()?, Margins { cells: value()?, rows: value()? });
+            if [share, of_share.cells, of_share.rows].iter().any(|value| value.is_nan()) {
+                return Err(reader.invalid("margin").into());
+            }
+            margins.push((share, of_share));
+        }
+        Ok(Self { probes, shortlists, recall, margins })
     }
 }
 
@@ -77,6 +122,8 @@ impl Calibration {
 pub struct Truth {
     metric: Metric,
     queries: FixedRows,
+    /// The vector each was made of.
+    sources: FixedRows,
     vectors: Vec<Vec<f32>>,
     /// Per query the nearest ones: key, smaller being nearer, and number of the vector.
     tops: Vec<TopBy<(i32, u32)>>,
@@ -84,13 +131,17 @@ pub struct Truth {
 }
 
 impl Truth {
-    /// Queries: vectors in full and in the fixed point of those that will be offered.
-    pub fn new(metric: Metric, vectors: Vec<Vec<f32>>, queries: FixedRows) -> Self {
+    /// Queries: vectors in full and in the fixed point of those that will be offered; and what they were made of.
+    ///
+    /// # Panics
+    /// If there are not as many of each.
+    pub fn new(metric: Metric, vectors: Vec<Vec<f32>>, queries: FixedRows, sources: FixedRows) -> Self {
+        assert!(vectors.len() == queries.len() && vectors.len() == sources.len(), "a source per query");
         let tops = vectors.iter().map(|_| TopBy::new(CALIBRATION_K)).collect();
-        Self { metric, queries, vectors, tops, dots: Vec::new() }
+        Self { metric, queries, sources, vectors, tops, dots: Vec::new() }
     }
 
-    /// Offers vectors with the numbers they are remembered by. A vector equal to the query is not its neighbour.
+    /// Offers vectors with the numbers they are remembered by. What a query was made of is not its neighbour.
     pub fn offer(&mut self, rows: &FixedRows, numbers: &[u32]) {
         let num_queries = self.queries.len();
         if num_queries == 0 {
@@ -104,7 +155,7 @@ impl Truth {
             for (query, (&dot, top)) in dots.iter().zip(&mut self.tops).enumerate() {
                 let key = half - dot;
                 let is_better = top.worst().is_none_or(|worst| (key, number) < *worst);
-                if is_better && rows.row(ix) != self.queries.row(query) {
+                if is_better && rows.row(ix) != self.sources.row(query) {
                     top.push((key, number));
                 }
             }
@@ -124,6 +175,9 @@ pub struct Recorder {
     table: Calibration,
     found: Vec<u32>,
     wanted: u32,
+    /// Per neighbour of queries that are vectors, and of those that are noise, what it would have taken to find it.
+    cell_margins: [Vec<f32>; 2],
+    row_margins: [Vec<f32>; 2],
 }
 
 impl Recorder {
@@ -132,7 +186,13 @@ impl Recorder {
         let num_probes = PROBES.iter().take_while(|&&probes| probes < meta.num_cells()).count() + 1;
         let probes = PROBES[..num_probes.min(PROBES.len())].to_vec();
         let found = vec![0; probes.len() * SHORTLISTS.len()];
-        Self { table: Calibration { probes, shortlists: SHORTLISTS.to_vec(), recall: Vec::new() }, found, wanted: 0 }
+        Self {
+            table: Calibration { probes, shortlists: SHORTLISTS.to_vec(), ..Calibration::default() },
+            found,
+            wanted: 0,
+            cell_margins: Default::default(),
+            row_margins: Default::default(),
+        }
     }
 
     /// Numbers of cells to probe, one probe each.
@@ -140,9 +200,12 @@ impl Recorder {
         &self.table.probes
     }
 
-    /// Notes what the probe of [`Self::probes`]`[stage]` found; `neighbours` are ordinals.
-    pub fn record(&mut self, stage: usize, candidates: &mut [Candidate], neighbours: &[u32]) {
+    /// Notes what the probe of [`Self::probes`]`[stage]` found for the query at `query`; `neighbours` are ordinals.
+    pub fn record(&mut self, query: usize, stage: usize, candidates: &mut [Candidate], neighbours: &[u32]) {
         order::by_key(candidates, |one| u64::from(!float_key(one.estimate)) << 32 | u64::from(one.ord));
+        if is_noise(query) {
+            return;
+        }
         if stage == 0 {
             self.wanted += neighbours.len() as u32;
         }
@@ -156,6 +219,24 @@ impl Recorder {
         }
     }
 
+    /// Notes how far the neighbours lie below the tenth best estimate, after the last stage of `probe`; `candidates` as
+    /// [`Self::record`] left them.
+    pub fn record_margins(&mut self, query: usize, probe: &Probe<'_>, candidates: &[Candidate], neighbours: &[u32]) {
+        let (Some(first), Some(kth)) = (candidates.first(), candidates.get(neighbours.len().max(1) - 1)) else {
+            return;
+        };
+        let kind = usize::from(is_noise(query));
+        let spread = probe.spread(kth.estimate).max(f32::MIN_POSITIVE);
+        // Of what no probe came to it is known only that its cell ranks below all others.
+        let least = candidates.iter().map(|one| one.cell_rank).fold(first.cell_rank, f32::min);
+        for &ord in neighbours {
+            let found = candidates.iter().find(|candidate| candidate.ord == ord);
+            let margin = |value: f32| ((kth.estimate - value) / spread).clamp(f32::MIN, f32::MAX);
+            self.cell_margins[kind].push(margin(found.map_or(least, |found| found.cell_rank)));
+            self.row_margins[kind].extend(found.map(|found| margin(found.estimate)));
+        }
+    }
+
     /// The table; empty if there was nothing to find.
     pub fn finish(mut self) -> Calibration {
         if self.wanted == 0 {
@@ -163,25 +244,103 @@ impl Recorder {
         }
         let part = |&found: &u32| (u64::from(found) * u64::from(u16::MAX) / u64::from(self.wanted)) as u16;
         self.table.recall = self.found.iter().map(part).collect();
+        self.cell_margins.iter_mut().chain(&mut self.row_margins).for_each(|all| all.sort_unstable_by(f32::total_cmp));
+        // What suffices for either kind of query.
+        let at = |kinds: &[Vec<f32>; 2], share: f32| {
+            let filled = kinds.iter().filter(|all| !all.is_empty());
+            let at = filled.map(|all| all[((all.len() as f32 * share).ceil() as usize).clamp(1, all.len()) - 1]);
+            at.fold(f32::MIN, f32::max)
+        };
+        let (cells, rows) = (&self.cell_margins, &self.row_margins);
+        let of_share = |&share: &f32| (share, Margins { cells: at(cells, share), rows: at(rows, share) });
+        self.table.margins = SHARES.iter().map(of_share).collect();
         self.table
     }
 }
 
-/// Share of another vector in a query: real queries lie near vectors, not on them, and those that are in a cell
-/// themselves find their neighbours too easily.
-const QUERY_MIX: f32 = 0.15;
+/// Whether the query at `ix` is noise.
+fn is_noise(ix: usize) -> bool {
+    ix % 3 == 2
+}
 
-/// Makes queries of `vectors` of a sample: each moves towards another one.
-pub fn mixed_queries(vectors: &[Vec<f32>]) -> Vec<Vec<f32>> {
-    let others = vectors.iter().skip(vectors.len() / 2).chain(vectors);
-    let mix = |(own, other): (&Vec<f32>, &Vec<f32>)| {
-        own.iter().zip(other).map(|(a, b)| a * (1.0 - QUERY_MIX) + b * QUERY_MIX).collect()
+/// Makes queries of `vectors` of a sample. Two of three stay what they are: as they themselves are not looked for
+/// ([`Truth`]), they are like vectors that come later. Every third becomes noise of its length: questions are often unlike
+/// everything in a segment, and codes say least about directions that no vector has (on sentences, margins of the
+/// shortlist measured with noise hold for unrelated questions within a tenth, those of vectors are too small by a third).
+pub fn queries_of(vectors: &[Vec<f32>]) -> Vec<Vec<f32>> {
+    let mut state = 42u64;
+    let mut uniform = || {
+        // Knuth's linear congruential generator; its upper bits are good enough.
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f32 / (1 << 24) as f32 - 0.5
     };
-    vectors.iter().zip(others).map(mix).collect()
+    let mut noise = |vector: &Vec<f32>| -> Vec<f32> {
+        // Sums of four have about the shape of a bell.
+        let noise: Vec<f32> = vector.iter().map(|_| uniform() + uniform() + uniform() + uniform()).collect();
+        let scale = (square(vector) / square(&noise).max(f64::MIN_POSITIVE)).sqrt() as f32;
+        noise.iter().map(|value| value * scale).collect()
+    };
+    let made = |(ix, vector): (usize, &Vec<f32>)| if is_noise(ix) { noise(vector) } else { vector.clone() };
+    vectors.iter().enumerate().map(made).collect()
 }
 
 /// Every so-maniest number below `len`, at most [`CALIBRATION_QUERIES`] of them: which vectors of a sample are queries.
 pub fn query_numbers(len: usize) -> impl Iterator<Item = usize> {
     let count = CALIBRATION_QUERIES.min(len);
     (0..count).map(move |ix| ix * len / count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Calibration {
+        let margins = |ix: usize| Margins { cells: ix as f32 * 0.1, rows: ix as f32 * 0.01 };
+        Calibration {
+            probes: vec![8, 16],
+            shortlists: vec![15, 25],
+            recall: vec![30_000, 40_000, 50_000, 65_535],
+            margins: SHARES.iter().enumerate().map(|(ix, &share)| (share, margins(ix))).collect(),
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_read_with_and_without_margins() {
+        let calibration = sample();
+        let mut bytes = Vec::new();
+        calibration.write(&mut bytes);
+        assert_eq!(Calibration::read(&mut Reader::new(&bytes)).unwrap(), calibration);
+        // As written before there were margins.
+        let mut old = vec![2, 2];
+        old.extend_from_slice(&bytes[2..bytes.len() - 1 - 12 * SHARES.len()]);
+        let read = Calibration::read(&mut Reader::new(&old)).unwrap();
+        assert_eq!(read, Calibration { margins: Vec::new(), ..calibration });
+        assert!(read.margins(0.95).is_none());
+        for len in 0..bytes.len() {
+            assert!(Calibration::read(&mut Reader::new(&bytes[..len])).is_err(), "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn margins_leave_a_third_of_what_may_be_missed_to_each_step() {
+        let calibration = sample();
+        for (recall, share) in [(0.0, 0.7), (0.8, 0.935), (0.9, 0.967), (0.95, 0.984), (0.99, 1.0), (1.0, 1.0)] {
+            let at = SHARES.iter().position(|&of| of == share).unwrap();
+            assert_eq!(calibration.margins(recall).unwrap(), calibration.margins[at].1, "{recall}");
+        }
+    }
+
+    #[test]
+    fn queries_are_vectors_and_every_third_is_noise_of_the_same_length() {
+        let vectors: Vec<Vec<f32>> = (0..9).map(|ix| vec![1.0 + ix as f32; 100]).collect();
+        let queries = queries_of(&vectors);
+        for (ix, (query, vector)) in queries.iter().zip(&vectors).enumerate() {
+            assert_eq!(query == vector, ix % 3 != 2);
+            assert!((square(query) / square(vector) - 1.0).abs() < 1e-4);
+            let cosine: f32 = query.iter().zip(vector).map(|(a, b)| a * b).sum::<f32>() / square(vector) as f32;
+            assert!(ix % 3 != 2 || cosine.abs() < 0.4, "{cosine}");
+        }
+        assert_eq!(queries, queries_of(&vectors));
+        assert!(queries_of(&vec![vec![0.0; 3]; 3]).iter().all(|query| *query == [0.0; 3]));
+    }
 }

@@ -57,6 +57,8 @@ pub(super) const CENTER_BITS: Bits = Bits::Four;
 pub(super) const TERMS_BYTES: usize = 12;
 pub(super) const CRC_BYTES: usize = 4;
 const MAX_DIMS: usize = 4096;
+/// Set in the bits of a code, L2 only: see [`CellsMeta`].
+const CENTERED: u8 = 0x80;
 
 /// How vectors are coded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,6 +134,9 @@ pub(super) struct Group {
 #[derive(Debug)]
 pub struct CellsMeta {
     pub(super) shape: CodeShape,
+    /// Codes are compared with the query less the group's center, and squared norms are less twice the product of that
+    /// center and the vector's way from its cell's center.
+    pub(super) centered: bool,
     pub(super) count: u32,
     pub(super) num_cells: u32,
     pub(super) groups: Vec<Group>,
@@ -299,7 +304,7 @@ impl CellsMeta {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&(self.shape.dims as u16).to_le_bytes());
         let code = match self.shape.code {
-            CodeKind::Scalar(bits) => bits.count() as u8,
+            CodeKind::Scalar(bits) => bits.count() as u8 | if self.centered { CENTERED } else { 0 },
             CodeKind::Product(_) => PRODUCT,
         };
         out.extend_from_slice(&[self.shape.metric.code(), code]);
@@ -329,9 +334,17 @@ impl CellsMeta {
         let mut reader = Reader::new(bytes);
         let dims = u32::from(reader.u16()?);
         let metric = Metric::from_code(reader.u8()?).ok_or_else(|| reader.invalid("metric"))?;
-        let code = match reader.u8()? {
+        let code = reader.u8()?;
+        let centered = code & CENTERED > 0;
+        if centered && metric != Metric::L2 {
+            return Err(reader.invalid("centered codes").into());
+        }
+        let code = match code {
             PRODUCT => CodeKind::Product(0),
-            bits => CodeKind::Scalar(Bits::try_from(bits).map_err(|_| reader.invalid("bits of a code"))?),
+            bits => {
+                let bits = Bits::try_from(bits & !CENTERED).map_err(|_| reader.invalid("bits of a code"))?;
+                CodeKind::Scalar(bits)
+            }
         };
         if dims == 0 || dims as usize > MAX_DIMS {
             return Err(reader.invalid("dimensions").into());
@@ -360,6 +373,7 @@ impl CellsMeta {
         }
         let mut meta = Self {
             shape,
+            centered,
             count,
             num_cells,
             groups: Vec::with_capacity(num_groups),

@@ -22,7 +22,7 @@ mod probe_tests;
 #[cfg(test)]
 mod tests;
 
-pub use calibrate::{Calibration, Reach, Recorder, Truth, mixed_queries, query_numbers};
+pub use calibrate::{Calibration, Margins, Reach, Recorder, Truth, queries_of, query_numbers};
 pub use codebook::{Codebook, FixedScale};
 pub use format::{CellsMeta, CodeKind, CodeShape};
 pub use probe::{Candidate, CellStream, Probe, ProbeOptions};

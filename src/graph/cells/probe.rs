@@ -2,7 +2,8 @@
 //! scored flat. What survives is a shortlist for exact scores.
 //!
 //! [`Probe`] is a step machine: [`Probe::wanted`] says which ranges of which stream it needs, [`Probe::feed`] takes
-//! them; two rounds and it is done. A query that wants more goes on with [`Probe::resume`].
+//! them; two rounds and it is done. A query that wants more goes on with [`Probe::resume`], or with [`Probe::widen`]
+//! where it knows how good a cell must be to matter still.
 
 use std::ops::Range;
 
@@ -54,6 +55,8 @@ pub struct Candidate {
     pub doc: u32,
     /// Estimated similarity, larger is better: dot product (of unit vectors for cosine), or negated squared distance.
     pub estimate: f32,
+    /// The rank its cell was chosen by, in the same unit.
+    pub cell_rank: f32,
 }
 
 /// One query against the cells of one segment.
@@ -75,6 +78,8 @@ pub struct Probe<'a> {
     scored: Vec<RankedCell>,
     products: Vec<u32>,
     dots: Vec<f32>,
+    /// The query less the center of a group, where codes are compared with that.
+    centered: Option<(usize, Query)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,6 +157,7 @@ impl<'a> Probe<'a> {
             scored: Vec::new(),
             products: Vec::new(),
             dots: Vec::new(),
+            centered: None,
         };
         probe.want_centers();
         probe
@@ -179,6 +185,39 @@ impl<'a> Probe<'a> {
     pub fn resume(&mut self, probes: u32) {
         self.options.probes = probes;
         self.want_centers();
+    }
+
+    /// Asks for the cells that rank at `least` or better, `limit` at most, after [`Self::is_done`]; `false` if there is
+    /// none. Centers that were not yet looked at stay so, except where all others are that good.
+    pub fn widen(&mut self, least: f32, limit: u32) -> bool {
+        let good = self.cells.iter().filter(|cell| self.query.in_estimates(cell.rank) >= least).count();
+        let count = good.min(limit as usize);
+        if count == 0 {
+            return false;
+        }
+        self.options.probes = count as u32;
+        if good == self.cells.len() {
+            self.want_centers()
+        } else {
+            self.want_codes()
+        }
+        true
+    }
+
+    /// How far below the estimate `kth` a cell may rank whose vectors may still be better, or a vector be estimated:
+    /// `margin` is one that [`Calibration`](super::Calibration) measured.
+    pub fn threshold(&self, kth: f32, margin: f32) -> f32 {
+        kth - margin * self.spread(kth)
+    }
+
+    /// What differences of estimates grow with, so that a margin measured with some queries holds for others.
+    pub(super) fn spread(&self, kth: f32) -> f32 {
+        match self.query.metric {
+            Metric::Cosine => 1.0,
+            Metric::Dot => self.query.square.sqrt(),
+            // |q - x|² changes by 2 |q - x| for each unit of way, and estimates err with the length of the query too.
+            Metric::L2 => (-kth).max(0.0).sqrt() + self.query.square.sqrt(),
+        }
     }
 
     /// Cells asked for so far.
@@ -290,15 +329,28 @@ impl<'a> Probe<'a> {
             let (terms, rest) = rest.split_at(len * shape.terms_len());
             let l2 = shape.metric == Metric::L2;
             let (squares, rows) = rest.split_at(if l2 { len * 4 } else { 0 });
-            self.query.dots(terms, rows, len, &mut self.products, &mut self.dots);
+            let query = match &mut self.centered {
+                _ if !self.meta.centered => &self.query,
+                // Cells come in the order of the file, so those of a group together.
+                Some((group, query)) if self.meta.group_cells(*group).contains(&cell.cell) => query,
+                place => {
+                    let group = self.meta.groups.partition_point(|group| group.first_cell <= cell.cell) - 1;
+                    let center = self.meta.group_center(group);
+                    let less: Vec<f32> = self.query.vector.iter().zip(center).map(|(q, g)| q - g).collect();
+                    &place.insert((group, Query::new(&less, self.meta))).1
+                }
+            };
+            query.dots(terms, rows, len, &mut self.products, &mut self.dots);
             let (docs, squares) = (docs.as_chunks::<4>().0, squares.as_chunks::<4>().0);
+            let cell_rank = self.query.in_estimates(cell.rank);
             for (ix, dot) in self.dots.iter().enumerate() {
                 let dot = cell.dot + dot;
                 let estimate = match squares.get(ix) {
                     Some(&square) => 2.0 * dot - f32::from_le_bytes(square) - self.query.square,
                     None => dot,
                 };
-                found(Candidate { ord: cell.first_ord + ix as u32, doc: u32::from_le_bytes(docs[ix]), estimate });
+                let (ord, doc) = (cell.first_ord + ix as u32, u32::from_le_bytes(docs[ix]));
+                found(Candidate { ord, doc, estimate, cell_rank });
             }
         }
         Ok(())
@@ -399,6 +451,11 @@ impl Query {
             Metric::Cosine => dot - NORM_WEIGHT * norm,
             Metric::Dot => dot,
         }
+    }
+
+    /// A center's rank in the unit of estimates.
+    fn in_estimates(&self, rank: f32) -> f32 {
+        if self.metric == Metric::L2 { 2.0 * rank - self.square } else { rank }
     }
 
     /// Products with the `len` vectors that `rows` stand for, relative to their center.

@@ -275,3 +275,78 @@ fn pinned_centers_save_a_round_and_change_nothing() {
     run(&mut Probe::reproducible(&meta, &vectors[5], options), &apart, &mut again).unwrap();
     assert_eq!(again.len(), found.len());
 }
+
+#[test]
+fn widening_asks_for_what_ranks_high_enough_and_for_nothing_else() {
+    for metric in [Metric::Cosine, Metric::Dot, Metric::L2] {
+        let vectors = vectors(900, 16, 3);
+        let streams = write(&vectors, metric, Bits::Four);
+        let meta = parse(&streams).unwrap();
+        let mut all = Vec::new();
+        let mut probe = Probe::new(&meta, &vectors[7], ProbeOptions { probes: 1000, center_factor: 1 });
+        run(&mut probe, &streams, &mut all).unwrap();
+        let mut ranks: Vec<f32> = all.iter().map(|candidate| candidate.cell_rank).collect();
+        ranks.sort_by(|a, b| b.total_cmp(a));
+        let least = ranks[300];
+        let mut probe = Probe::new(&meta, &vectors[7], ProbeOptions { probes: 2, center_factor: 1000 });
+        let mut found = Vec::new();
+        run(&mut probe, &streams, &mut found).unwrap();
+        assert!(!probe.widen(f32::INFINITY, 1000) && !probe.widen(least, 0) && probe.is_done());
+        assert!(probe.widen(least, 1) && probe.num_probed() == 3);
+        run(&mut probe, &streams, &mut found).unwrap();
+        assert!(probe.widen(least, 1000));
+        run(&mut probe, &streams, &mut found).unwrap();
+        assert!(!probe.widen(least, 1000));
+        let mut expected: Vec<u32> = all.iter().filter(|one| one.cell_rank >= least).map(|one| one.ord).collect();
+        let mut found: Vec<u32> = found.iter().map(|candidate| candidate.ord).collect();
+        (expected.sort_unstable(), found.sort_unstable());
+        assert_eq!(found, expected, "{metric:?}");
+    }
+}
+
+#[test]
+fn centered_codes_err_with_the_way_to_the_group_and_not_with_the_length_of_the_query() {
+    // Far from the origin, near each other.
+    let mut vectors = vectors(1500, 64, 8);
+    vectors.iter_mut().flatten().for_each(|value| *value += 50.0);
+    let error = |centered: bool| {
+        let mut streams = write(&vectors, Metric::L2, Bits::One);
+        if !centered {
+            // As written before: plain squared norms, and no flag. Each cell's block is sealed anew.
+            let meta = parse(&streams).unwrap();
+            let entry = meta.shape().entry_len();
+            let (mut at, mut ord) = (0, 0);
+            for group in 0..meta.num_groups() {
+                let block = &streams.centers[meta.groups[group].centers.start as usize..];
+                let len = meta.groups[group].centers.end - meta.groups[group].centers.start;
+                for (_, len) in meta.check_centers(group, &block[..len as usize]).unwrap() {
+                    let len = len as usize;
+                    for ix in 0..len {
+                        let row = &vectors[streams.order[ord] as usize];
+                        let square: f64 = row.iter().map(|&v| f64::from(v).powi(2)).sum();
+                        let place = at + len * 16 + ix * 4;
+                        streams.codes[place..place + 4].copy_from_slice(&(square as f32).to_le_bytes());
+                        ord += 1;
+                    }
+                    let crc = crc32c::crc32c(&streams.codes[at..at + len * entry]);
+                    streams.codes[at + len * entry..][..4].copy_from_slice(&crc.to_le_bytes());
+                    at += len * entry + 4;
+                }
+            }
+            streams.meta[3] &= 0x7f;
+        }
+        let meta = parse(&streams).unwrap();
+        let mut sum = 0.0;
+        for query in vectors.iter().step_by(100) {
+            let mut found = Vec::new();
+            let mut probe = Probe::new(&meta, query, ProbeOptions { probes: 10_000, center_factor: 1 });
+            run(&mut probe, &streams, &mut found).unwrap();
+            assert_eq!(found.len(), 1500);
+            let of = |one: &Candidate| exact(Metric::L2, query, &vectors[streams.order[one.ord as usize] as usize]);
+            sum += found.iter().map(|one| (f64::from(one.estimate) - of(one)).abs()).sum::<f64>();
+        }
+        sum
+    };
+    let (centered, plain) = (error(true), error(false));
+    assert!(centered * 4.0 < plain, "{centered} against {plain}");
+}

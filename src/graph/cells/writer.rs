@@ -94,6 +94,7 @@ impl CellsWriter {
         Self {
             meta: CellsMeta {
                 shape,
+                centered: shape.metric == Metric::L2 && matches!(shape.code, CodeKind::Scalar(_)),
                 count: 0,
                 num_cells: 0,
                 groups: Vec::new(),
@@ -172,7 +173,12 @@ impl CellsWriter {
             }
             docs.extend_from_slice(&doc.to_le_bytes());
             if shape.metric == Metric::L2 {
-                squares.extend_from_slice(&(square(vector) as f32).to_le_bytes());
+                let product = |(r, g): (&f32, &f32)| f64::from(*r) * f64::from(*g);
+                let own: f64 = match self.meta.centered {
+                    true => residual.iter().zip(group_center).map(product).sum(),
+                    false => 0.0,
+                };
+                squares.extend_from_slice(&((square(vector) - 2.0 * own) as f32).to_le_bytes());
             }
             if self.parallel_weight > 1.0 {
                 normalized(values, Metric::Cosine, vector);

@@ -11,7 +11,7 @@ use crate::{
     error::Result,
     graph::cells::{
         Calibration, CellStream, CellTrainer, CellsWriter, Codebook, FixedScale, Probe, ProbeOptions, Recorder, Truth,
-        mixed_queries, query_numbers,
+        queries_of, query_numbers,
     },
     ids::FieldOrd,
     quant::pq::{PqModel, PqOptions, PqTrainer, parallel_weight},
@@ -120,10 +120,14 @@ impl CellParts {
                 CellsWriter::with_product_quantizer(metric, model, parallel_weight(anisotropic, dims))
             }
         };
-        let query_vectors = mixed_queries(&query_vectors);
-        let mut query_rows = FixedRows::with_capacity(dims, query_vectors.len());
-        query_vectors.iter().for_each(|vector| scale.push(vector, &mut query_rows));
-        let truth = Truth::new(metric, query_vectors, query_rows);
+        let fixed = |vectors: &[Vec<f32>]| {
+            let mut rows = FixedRows::with_capacity(dims, vectors.len());
+            vectors.iter().for_each(|vector| scale.push(vector, &mut rows));
+            rows
+        };
+        let queries = queries_of(&query_vectors);
+        let (query_rows, sources) = (fixed(&queries), fixed(&query_vectors));
+        let truth = Truth::new(metric, queries, query_rows, sources);
         Ok(Some(Self { options: field.options.clone(), writer, scale, codebook, truth, fixed: FixedRows::new(dims) }))
     }
 
@@ -307,20 +311,24 @@ impl<S: Storage> Streams<'_, S> {
         let meta = self.writer.meta();
         let mut recorder = Recorder::new(meta);
         let mut candidates = Vec::new();
-        for (query, neighbours) in queries.iter().zip(neighbours) {
+        for (query_ix, (query, neighbours)) in queries.iter().zip(neighbours).enumerate() {
             let neighbours: Vec<u32> = neighbours.iter().map(|at| ords[at]).collect();
+            let options = ProbeOptions { probes: recorder.probes()[0], ..ProbeOptions::default() };
+            let mut probe = Probe::reproducible(meta, query, options);
+            candidates.clear();
             for stage in 0..recorder.probes().len() {
-                let probes = recorder.probes()[stage];
-                let mut probe = Probe::reproducible(meta, query, ProbeOptions { probes, ..ProbeOptions::default() });
-                candidates.clear();
+                if stage > 0 {
+                    probe.resume(recorder.probes()[stage] - recorder.probes()[stage - 1]);
+                }
                 while !probe.is_done() {
                     let (stream, wanted) = probe.wanted();
                     let spill = if stream == CellStream::Centers { self.centers } else { self.codes };
                     let blocks = spill.read(wanted).await?;
                     probe.feed(&blocks, true, |candidate| candidates.push(candidate))?;
                 }
-                recorder.record(stage, &mut candidates, &neighbours);
+                recorder.record(query_ix, stage, &mut candidates, &neighbours);
             }
+            recorder.record_margins(query_ix, &probe, &candidates, &neighbours);
             source.turn().await?;
         }
         Ok(recorder.finish())

@@ -1,0 +1,332 @@
+//! Probing cells: a shortlist for exact scores out of the cells that can hold the nearest.
+//!
+//! ```text
+//! first    per segment and query the best cells, as many as the calibration of the segment says
+//! widen    until no cell is left that ranks above the k-th best estimate less the segment's margin:
+//!          what lies there can still be among the best k
+//! short    all vectors whose estimate is above the k-th best less another margin
+//! ```
+//! The k-th best is that of all segments together, of the documents that pass and live. Margins are differences, measured
+//! while the segment was built ([`Calibration`](crate::graph::cells::Calibration)): they depend on how far vectors lie from
+//! their centers and codes from vectors, and hardly on the query, so that a question far from everything gets as many
+//! cells as it needs, and one in the middle of a cluster few. Full-precision rows are touched by the last step alone.
+
+#![forbid(unsafe_code)]
+
+use std::collections::HashMap;
+
+use super::{ask::VectorAsk, batch::Batch, flow::Search, nearest::VectorLeg, rescore::Row};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    gpu::SegmentRows,
+    graph::cells::{Candidate, CellStream, CellsMeta, Margins, Probe, ProbeOptions},
+    schema::Metric,
+    segment::{SearchFile, SectionKind},
+    storage::File,
+    topk::order::{self, float_key},
+    vectors::VectorQuery,
+};
+
+/// Recall aimed at where the request names none.
+const DEFAULT_RECALL: f32 = 0.95;
+/// Probes and shortlist where nothing was measured.
+const DEFAULT_PROBES: u32 = 128;
+const DEFAULT_SHORTLIST: u32 = 100;
+/// Hits that calibrations are about.
+const CALIBRATED_K: f32 = 10.0;
+/// Vectors of an average cell.
+const CELL_LEN: usize = 32;
+/// Vectors of one document that are scored exactly at most.
+const ROWS_PER_DOC: usize = 4;
+/// Cells that a probe widens to at most: a multiple of those it begins with, and not less than all of a small segment.
+const MOST_PROBES: u32 = 8;
+const SMALL_CELLS: u32 = 512;
+/// Where a wave takes long, the first one takes so many times as many cells: a second one is seldom needed then.
+const FAR_FACTOR: u32 = 2;
+/// Rows of a shortlist at most, as a multiple of what the calibration says, and in any case so many.
+const LONGEST_SHORTLIST: usize = 8;
+const LONG_SHORTLIST: usize = 512;
+
+/// A segment to probe.
+pub(super) struct Probed<'s, F> {
+    pub rows: SegmentRows<'s, F>,
+    pub cells: &'s CellsMeta,
+    /// Documents that may be returned and have a vector.
+    pub num_docs: u64,
+    /// Whether a read of it takes long.
+    pub is_far: bool,
+}
+
+/// How far one probe looks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Reach {
+    probes: u32,
+    /// Cells at most.
+    most: u32,
+    shortlist: usize,
+    /// Rows scored exactly at most.
+    longest: usize,
+    /// Accepted documents that must be found, as far as there are so many.
+    enough: usize,
+    /// `None` where the request names numbers, and where nothing was measured.
+    cell_margin: Option<f32>,
+    row_margin: Option<f32>,
+}
+
+/// One query against one segment.
+struct Work<'s> {
+    /// Position in the list of probed segments.
+    rows_ix: usize,
+    query: usize,
+    probe: Probe<'s>,
+    step: u32,
+    reach: Reach,
+    candidates: Vec<Candidate>,
+}
+
+impl<F: File> Search<'_, F> {
+    /// Probes segments: per query the documents of its shortlist, in no order.
+    pub(super) async fn probe(
+        &self,
+        vector: &VectorAsk,
+        queries: &[Vec<f32>],
+        probed: &[Probed<'_, SearchFile<F>>],
+        k: usize,
+    ) -> Result<VectorLeg> {
+        let mut leg = VectorLeg { num_matched: probed.iter().map(|one| one.num_docs).sum(), ..VectorLeg::default() };
+        if k == 0 || probed.is_empty() {
+            return Ok(leg);
+        }
+        let mut works = Vec::new();
+        for (rows_ix, one) in probed.iter().enumerate() {
+            let reach = reach(vector, one, k);
+            let options = ProbeOptions { probes: reach.probes, ..ProbeOptions::default() };
+            works.extend(queries.iter().enumerate().map(|(query_ix, query)| Work {
+                rows_ix,
+                query: query_ix,
+                probe: Probe::new(one.cells, query, options),
+                step: reach.probes,
+                reach,
+                candidates: Vec::new(),
+            }));
+        }
+        works.sort_by_key(|work| work.query);
+        let least = least_estimate(vector);
+        self.estimate(vector, probed, &mut works, k, least, &mut leg).await?;
+        let several = probed.iter().any(|one| !one.rows.reader.is_single_valued());
+        let mut rows = Vec::new();
+        for of_query in works.chunk_by(|a, b| a.query == b.query) {
+            rows.extend(shortlisted(of_query, k, least, several));
+        }
+        order::by_key(&mut rows, |row: &Row| (row.rows_ix as u64) << 32 | u64::from(row.ord));
+        let prepared = queries.iter().map(|query| VectorQuery::new(&vector.options, query.clone()));
+        let prepared: Vec<VectorQuery> = prepared
+            .collect::<Result<_, _>>()
+            .map_err(|error| Error::with_source(ErrorKind::InvalidArgument, "query vector", error))?;
+        leg.num_scored = rows.len() as u64;
+        leg.rankings = self.trace.wave(self.rescore(probed, &prepared, &rows)).await?;
+        Ok(leg)
+    }
+
+    /// Feeds all probes, wave after wave over all segments and queries together, until each has found enough.
+    async fn estimate(
+        &self,
+        vector: &VectorAsk,
+        probed: &[Probed<'_, SearchFile<F>>],
+        works: &mut [Work<'_>],
+        k: usize,
+        least: f32,
+        leg: &mut VectorLeg,
+    ) -> Result<()> {
+        loop {
+            let (mut batch, mut slots) = (Batch::default(), Vec::new());
+            let mut known = HashMap::new();
+            for work in works.iter() {
+                let (stream, wanted) = work.probe.wanted();
+                let kind = match stream {
+                    CellStream::Centers => SectionKind::CellCenters,
+                    CellStream::Codes => SectionKind::CellCodes,
+                };
+                let segment = probed[work.rows_ix].rows.segment.0 as usize;
+                // Several queries may want one cell: it is read once.
+                let of_work = wanted.iter().map(|range| {
+                    let key = (segment, kind as u8, range.start);
+                    *known.entry(key).or_insert_with(|| batch.push(segment, kind, vector.field, range.clone()))
+                });
+                slots.push(of_work.collect::<Vec<_>>());
+            }
+            if batch.is_empty() {
+                break;
+            }
+            let requests = self.trace.counts().requests;
+            let fetched = self.read(&batch).await?;
+            let fresh = self.trace.counts().requests != requests;
+            for (work, slots) in works.iter_mut().zip(&slots).filter(|(_, slots)| !slots.is_empty()) {
+                let blocks = slots.iter().map(|&slot| fetched.get(slot)).collect::<Result<Vec<_>>>()?;
+                let accept = probed[work.rows_ix].rows.accept;
+                let candidates = &mut work.candidates;
+                work.probe.feed(&blocks, fresh, |candidate| {
+                    leg.codes_scored += 1;
+                    if accept.is_none_or(|accept| accept.contains(candidate.doc)) {
+                        candidates.push(candidate);
+                    }
+                })?;
+            }
+            for of_query in works.chunk_by_mut(|a, b| a.query == b.query) {
+                go_on(of_query, probed, k, least);
+            }
+        }
+        leg.cells_probed = works.iter().map(|work| u64::from(work.probe.num_probed())).sum();
+        Ok(())
+    }
+}
+
+/// Lets the probes of one query want more, where they are done and something near may be missing.
+fn go_on<F>(works: &mut [Work<'_>], probed: &[Probed<'_, F>], k: usize, least: f32) {
+    if works.iter().any(|work| !work.probe.is_done()) {
+        return;
+    }
+    let mut is_short = false;
+    for work in works.iter_mut() {
+        let single = probed[work.rows_ix].rows.reader.is_single_valued();
+        if num_docs(&work.candidates, single) < work.reach.enough && !work.probe.is_exhausted() {
+            // Twice as many as before: few waves, however rare the documents that pass.
+            work.step = work.step.saturating_mul(2);
+            work.probe.resume(work.step);
+            is_short = true;
+        }
+    }
+    if is_short {
+        return;
+    }
+    let single = works.iter().all(|work| probed[work.rows_ix].rows.reader.is_single_valued());
+    let bar = bar(works, k, least, single);
+    for work in works {
+        if let Some(margin) = work.reach.cell_margin {
+            let left = work.reach.most.saturating_sub(work.probe.num_probed());
+            work.probe.widen(work.probe.threshold(bar, margin), left);
+        }
+    }
+}
+
+/// The estimate that a vector must come near to matter: the k-th best, or the least that is asked for.
+fn bar(works: &[Work<'_>], k: usize, least: f32, single: bool) -> f32 {
+    let candidates = works.iter().flat_map(|work| work.candidates.iter().map(move |one| (work.rows_ix, one)));
+    let mut estimates: Vec<u64> = if single {
+        candidates.map(|(_, one)| falling(one.estimate)).collect()
+    } else {
+        let mut best: HashMap<(usize, u32), f32> = HashMap::new();
+        for (rows_ix, one) in candidates {
+            let known = best.entry((rows_ix, one.doc)).or_insert(one.estimate);
+            *known = known.max(one.estimate);
+        }
+        best.into_values().map(falling).collect()
+    };
+    if estimates.len() < k {
+        return least;
+    }
+    order::float_of(!(order::select(&mut estimates, k - 1) as u32)).max(least)
+}
+
+/// A key that is smaller for larger estimates.
+fn falling(estimate: f32) -> u64 {
+    u64::from(!float_key(estimate))
+}
+
+/// Documents among candidates.
+fn num_docs(candidates: &[Candidate], single: bool) -> usize {
+    if single {
+        return candidates.len();
+    }
+    let mut docs: Vec<u32> = candidates.iter().map(|candidate| candidate.doc).collect();
+    docs.sort_unstable();
+    docs.dedup();
+    docs.len()
+}
+
+/// `min_score` in the unit of estimates.
+fn least_estimate(vector: &VectorAsk) -> f32 {
+    match (vector.min_score, vector.options.metric) {
+        (None, _) => f32::NEG_INFINITY,
+        (Some(score), Metric::Cosine | Metric::Dot) => 2.0 * score - 1.0,
+        (Some(score), Metric::L2) if score > 0.0 => 1.0 - 1.0 / score,
+        (Some(_), Metric::L2) => f32::NEG_INFINITY,
+    }
+}
+
+/// How far to look in one segment for `k` documents.
+fn reach<F>(vector: &VectorAsk, one: &Probed<'_, F>, k: usize) -> Reach {
+    let cell_bytes = one.cells.shape().cell_bytes(CELL_LEN) as u64;
+    let row_bytes = one.rows.reader.stride_bytes() as u64;
+    let (recall, calibration) = (vector.recall.unwrap_or(DEFAULT_RECALL), one.cells.calibration());
+    let measured = calibration.choose(recall, cell_bytes, row_bytes);
+    let (probes, shortlist) =
+        measured.map_or((DEFAULT_PROBES, DEFAULT_SHORTLIST), |reach| (reach.probes, reach.shortlist));
+    let margins = calibration.margins(recall);
+    let hits = (k as f32 / CALIBRATED_K).max(1.0);
+    let passing = (one.num_docs as f32 / one.rows.reader.num_docs().max(1) as f32).clamp(1e-6, 1.0);
+    let wider = (probes as f32 * (hits / passing).powf(0.25)).ceil() as u32;
+    let longer = ((shortlist as f32 * hits.sqrt()).ceil() as usize).max(2 * k);
+    let shortlist = vector.oversample.map_or(longer, |times| (times * k as f32).ceil() as usize).max(k);
+    let enough = if vector.probes.is_some() { k } else { shortlist };
+    Reach {
+        probes: vector.probes.unwrap_or(if one.is_far { wider.saturating_mul(FAR_FACTOR) } else { wider }).max(1),
+        most: wider.saturating_mul(MOST_PROBES).max(SMALL_CELLS),
+        shortlist,
+        longest: shortlist.saturating_mul(LONGEST_SHORTLIST).max(LONG_SHORTLIST),
+        enough: enough.min(usize::try_from(one.num_docs).unwrap_or(usize::MAX)),
+        cell_margin: margins.filter(|_| vector.probes.is_none()).map(|Margins { cells, .. }| cells),
+        row_margin: margins.filter(|_| vector.oversample.is_none()).map(|Margins { rows, .. }| rows),
+    }
+}
+
+/// The rows of one query's best documents by estimate. With `several` vectors in some documents, those of a document go
+/// together, the best few.
+fn shortlisted(works: &[Work<'_>], k: usize, least: f32, several: bool) -> Vec<Row> {
+    let bar = bar(works, k, least, !several);
+    let (mut found, mut len, mut longest) = (Vec::new(), k, k);
+    let mut near = 0;
+    for work in works {
+        let (rows_ix, query) = (work.rows_ix, work.query);
+        let row = |candidate: &Candidate| Row { rows_ix, ord: candidate.ord, doc: candidate.doc, query };
+        found.extend(work.candidates.iter().map(|candidate| (candidate.estimate, row(candidate))));
+        longest = longest.max(work.reach.longest);
+        match work.reach.row_margin {
+            Some(margin) => {
+                let threshold = work.probe.threshold(bar, margin);
+                near += work.candidates.iter().filter(|candidate| candidate.estimate >= threshold).count();
+            }
+            None => len = len.max(work.reach.shortlist),
+        }
+    }
+    let len = len.max(near.min(longest));
+    let by_estimate = |a: &(f32, Row), b: &(f32, Row)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+    if !several {
+        if found.len() > len {
+            // All above the estimate of the first that falls out, and of its equals those that come first.
+            let mut keys: Vec<u64> = found.iter().map(|(estimate, _)| falling(*estimate)).collect();
+            let last = order::select(&mut keys, len);
+            found.retain(|(estimate, _)| falling(*estimate) <= last);
+            order::by(&mut found, by_estimate);
+            found.truncate(len);
+        }
+        return found.into_iter().map(|(_, row)| row).collect();
+    }
+    order::by(&mut found, by_estimate);
+    let mut rows_of: HashMap<(usize, u32), usize> = HashMap::new();
+    found.retain(|(_, row)| {
+        let is_full = rows_of.len() >= len;
+        match rows_of.get_mut(&(row.rows_ix, row.doc)) {
+            Some(count) => {
+                *count += 1;
+                *count <= ROWS_PER_DOC
+            }
+            None if is_full => false,
+            None => {
+                rows_of.insert((row.rows_ix, row.doc), 1);
+                true
+            }
+        }
+    });
+    found.into_iter().map(|(_, row)| row).collect()
+}

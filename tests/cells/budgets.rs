@@ -1,0 +1,116 @@
+//! What a cold query over a network costs on large sets. Minutes of building, so only where it is asked for:
+//! `cargo test --profile bench-fast --test cells -- --ignored --nocapture budgets`.
+
+use std::{fs, path::PathBuf};
+
+use rangefind::{
+    engine::{Index, OpenMode, OpenOptions},
+    platform::block_on,
+    storage::{
+        MemoryStorage, ReadProfile,
+        testing::{LatencyStorage, Link, VirtualClock},
+    },
+};
+use serde_json::json;
+
+use super::{
+    demo::from_half,
+    set::{Set, add, clustered, merge, options, search, single},
+};
+
+const DIMS: usize = 384;
+const BATCH: usize = 20_000;
+
+/// Means over cold queries, each of an index that was just opened.
+#[derive(Debug, Default)]
+struct Cost {
+    recall: f64,
+    waves: f64,
+    most_waves: u32,
+    requests: f64,
+    kib: f64,
+    millis: f64,
+    cells: f64,
+    rows: f64,
+    open_kib: f64,
+}
+
+async fn built(vectors: &[Vec<f32>]) -> MemoryStorage {
+    let storage = MemoryStorage::new();
+    let index = Index::open(storage.clone(), options(DIMS, "cosine")).await.unwrap();
+    for first in (0..vectors.len()).step_by(BATCH) {
+        add(&index, first, &single(&vectors[first..vectors.len().min(first + BATCH)])).await;
+    }
+    merge(&index, 512 << 20).await;
+    index.close().await.unwrap();
+    storage
+}
+
+fn cost(storage: &MemoryStorage, set: &Set, clause: &serde_json::Value) -> Cost {
+    let profile = ReadProfile::HTTP;
+    let mut cost = Cost::default();
+    let count = set.queries.len() as f64;
+    for query in 0..set.queries.len() {
+        let clock = VirtualClock::new(Link { in_flight: profile.in_flight, ..Link::REMOTE });
+        let far = LatencyStorage::new(storage.clone(), clock.clone(), profile);
+        clock.clone().run(async {
+            let options = OpenOptions { mode: OpenMode::ReadOnly, ..OpenOptions::default() };
+            let index = Index::open(far, options).await.unwrap();
+            let (opened, started) = (clock.stats().bytes, clock.now_micros());
+            let mut clause = clause.clone();
+            clause["field"] = json!("embedding");
+            clause["value"] = json!(set.queries[query]);
+            let response = search(&index, json!({ "vector": clause, "limit": 10, "select": [] })).await;
+            let (stats, expected) = (&response.stats, set.expected(query, |_| true));
+            cost.recall += set.found(query, &expected, &response.hits) as f64 / 10.0 / count;
+            cost.waves += f64::from(stats.waves) / count;
+            cost.most_waves = cost.most_waves.max(stats.waves);
+            cost.requests += stats.requests as f64 / count;
+            cost.kib += stats.bytes as f64 / 1024.0 / count;
+            cost.millis += (clock.now_micros() - started) / 1000.0 / count;
+            cost.cells += stats.cells_probed as f64 / count;
+            cost.rows += stats.vectors_scored as f64 / count;
+            cost.open_kib += opened as f64 / 1024.0 / count;
+        });
+    }
+    cost
+}
+
+fn report(what: &str, vectors: Vec<Vec<f32>>, queries: Vec<Vec<f32>>) -> Cost {
+    let storage = block_on(built(&vectors));
+    let set = Set::new("cosine", single(&vectors), queries);
+    for recall in [0.9, 0.99] {
+        println!("{what} at {recall}: {:.3?}", cost(&storage, &set, &json!({ "recall": recall })));
+    }
+    let by_default = cost(&storage, &set, &json!({}));
+    println!("{what}: {by_default:.3?}");
+    by_default
+}
+
+fn assert_budget(cost: &Cost) {
+    assert!(cost.recall >= 0.93 && cost.open_kib <= 4096.0, "{cost:?}");
+}
+
+fn npy(name: &str) -> Vec<Vec<f32>> {
+    let folder = std::env::var_os("RANGEFIND_DATA").map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
+    let bytes = fs::read(folder.join("wordnet_minilm").join(name)).unwrap();
+    let header = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    let values = bytes[header..].as_chunks::<2>().0.iter().map(|&half| from_half(u16::from_le_bytes(half)));
+    values.collect::<Vec<f32>>().chunks_exact(DIMS).map(<[f32]>::to_vec).collect()
+}
+
+#[test]
+#[ignore = "needs the wordnet_minilm data set and minutes"]
+fn budgets_of_99k_sentences() {
+    let queries = npy("queries.npy").into_iter().step_by(20).chain(npy("textqueries.npy").into_iter().step_by(6));
+    assert_budget(&report("wordnet_minilm", npy("base.npy"), queries.collect()));
+}
+
+#[test]
+#[ignore = "needs minutes"]
+fn budgets_of_200k_synthetic_vectors() {
+    let mut rng = fastrand::Rng::with_seed(99);
+    let mut vectors = clustered(&mut rng, 200_100, DIMS, 4000);
+    let queries = vectors.split_off(200_000);
+    assert_budget(&report("synthetic", vectors, queries));
+}

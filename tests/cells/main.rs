@@ -1,0 +1,10 @@
+//! Vector fields with cells: what is built, merged, reopened and asked, against brute force.
+#![cfg(not(target_arch = "wasm32"))]
+
+mod ask;
+mod budgets;
+mod demo;
+mod reads;
+mod recall;
+mod rows;
+mod set;
