@@ -79,13 +79,15 @@ impl<F: File> Search<'_, F> {
             let segment = &self.segments[ix].segment;
             match segment.cells(vector.field) {
                 Some(cells) if !vector.exact && mode != GpuMode::Required => {
-                    let (stride, is_near) = (rows.reader.stride_bytes(), segment.profile().latency_micros < FAR_MICROS);
+                    let (stride, profile) = (rows.reader.stride_bytes(), segment.profile());
+                    let is_near = profile.latency_micros < FAR_MICROS;
                     let is_resident = rows.file.as_slice().is_some();
                     let scan = is_scan_cheaper(num_rows, all.1, stride as u64, is_near, is_resident);
                     if scan && vector.probes.is_none() {
                         scanned.push(rows);
                     } else {
-                        probed.push(Probed { rows, cells, num_docs, is_far: !is_near });
+                        let block_bytes = profile.block_bytes.into();
+                        probed.push(Probed { rows, cells, num_docs, is_far: !is_near, block_bytes });
                     }
                 }
                 _ => scanned.push(rows),

@@ -41,8 +41,13 @@ const ROWS_PER_DOC: usize = 4;
 /// Cells that a probe widens to at most: a multiple of those it begins with, and not less than all of a small segment.
 const MOST_PROBES: u32 = 8;
 const SMALL_CELLS: u32 = 512;
-/// Where a wave takes long, the first one takes so many times as many cells: a second one is seldom needed then.
+/// A group may rank so many times as far below as a cell, and have cells that are good enough.
+const GROUP_MARGIN: f32 = 1.5;
+/// Where a wave takes long there is one of codes, with so many times as many cells, up to so many bytes of them, and one
+/// of so many bytes of rows: for the default recall. Who asks for a recall gets it, whatever that takes.
 const FAR_FACTOR: u32 = 2;
+const FAR_CODE_BYTES: u64 = 256 << 10;
+const FAR_ROW_BYTES: u64 = 256 << 10;
 /// Rows of a shortlist at most, as a multiple of what the calibration says, and in any case so many.
 const LONGEST_SHORTLIST: usize = 8;
 const LONG_SHORTLIST: usize = 512;
@@ -55,6 +60,8 @@ pub(super) struct Probed<'s, F> {
     pub num_docs: u64,
     /// Whether a read of it takes long.
     pub is_far: bool,
+    /// Bytes that are read at least for a row.
+    pub block_bytes: u64,
 }
 
 /// How far one probe looks.
@@ -204,7 +211,8 @@ fn go_on<F>(works: &mut [Work<'_>], probed: &[Probed<'_, F>], k: usize, least: f
     for work in works {
         if let Some(margin) = work.reach.cell_margin {
             let left = work.reach.most.saturating_sub(work.probe.num_probed());
-            work.probe.widen(work.probe.threshold(bar, margin), left);
+            let (least, groups) = (work.probe.threshold(bar, margin), work.probe.threshold(bar, GROUP_MARGIN * margin));
+            work.probe.widen(least, groups, left);
         }
     }
 }
@@ -269,11 +277,22 @@ fn reach<F>(vector: &VectorAsk, one: &Probed<'_, F>, k: usize) -> Reach {
     let longer = ((shortlist as f32 * hits.sqrt()).ceil() as usize).max(2 * k);
     let shortlist = vector.oversample.map_or(longer, |times| (times * k as f32).ceil() as usize).max(k);
     let enough = if vector.probes.is_some() { k } else { shortlist };
+    let (mut first, mut most) = (wider, wider.saturating_mul(MOST_PROBES).max(SMALL_CELLS));
+    let mut longest = shortlist.saturating_mul(LONGEST_SHORTLIST).max(LONG_SHORTLIST);
+    if one.is_far {
+        first = first.saturating_mul(FAR_FACTOR);
+        if vector.recall.is_none() {
+            first = first.min((FAR_CODE_BYTES / cell_bytes.max(1)) as u32);
+            most = first;
+            // A row is read with the block of the cache that it lies in.
+            longest = ((FAR_ROW_BYTES / row_bytes.max(one.block_bytes)) as usize).max(2 * k);
+        }
+    }
     Reach {
-        probes: vector.probes.unwrap_or(if one.is_far { wider.saturating_mul(FAR_FACTOR) } else { wider }).max(1),
-        most: wider.saturating_mul(MOST_PROBES).max(SMALL_CELLS),
+        probes: vector.probes.unwrap_or(first).max(1),
+        most,
         shortlist,
-        longest: shortlist.saturating_mul(LONGEST_SHORTLIST).max(LONG_SHORTLIST),
+        longest,
         enough: enough.min(usize::try_from(one.num_docs).unwrap_or(usize::MAX)),
         cell_margin: margins.filter(|_| vector.probes.is_none()).map(|Margins { cells, .. }| cells),
         row_margin: margins.filter(|_| vector.oversample.is_none()).map(|Margins { rows, .. }| rows),

@@ -69,6 +69,7 @@ pub struct Probe<'a> {
     groups: Vec<u32>,
     /// Product of the query with the center of each group.
     group_dots: Vec<f32>,
+    group_ranks: Vec<f32>,
     opened: usize,
     num_probed: u32,
     /// Cells seen and not yet scored, best last.
@@ -149,6 +150,7 @@ impl<'a> Probe<'a> {
             query,
             groups,
             group_dots: dots,
+            group_ranks: ranks,
             opened: 0,
             num_probed: 0,
             cells: Vec::new(),
@@ -188,8 +190,15 @@ impl<'a> Probe<'a> {
     }
 
     /// Asks for the cells that rank at `least` or better, `limit` at most, after [`Self::is_done`]; `false` if there is
-    /// none. Centers that were not yet looked at stay so, except where all others are that good.
-    pub fn widen(&mut self, least: f32, limit: u32) -> bool {
+    /// none. Of pinned centers those of groups that rank at `groups` or better are looked at; of others those that are
+    /// known, except where all of them are that good.
+    pub fn widen(&mut self, least: f32, groups: f32, limit: u32) -> bool {
+        while let Some(group) = self.groups.get(self.opened).map(|&group| group as usize) {
+            let is_good = self.query.in_estimates(self.group_ranks[group]) >= groups;
+            let Some(block) = self.meta.inline_block(group).filter(|_| is_good) else { break };
+            self.opened += 1;
+            self.take_centers(group, block).expect("lengths were checked when the block was parsed");
+        }
         let good = self.cells.iter().filter(|cell| self.query.in_estimates(cell.rank) >= least).count();
         let count = good.min(limit as usize);
         if count == 0 {

@@ -291,12 +291,12 @@ fn widening_asks_for_what_ranks_high_enough_and_for_nothing_else() {
         let mut probe = Probe::new(&meta, &vectors[7], ProbeOptions { probes: 2, center_factor: 1000 });
         let mut found = Vec::new();
         run(&mut probe, &streams, &mut found).unwrap();
-        assert!(!probe.widen(f32::INFINITY, 1000) && !probe.widen(least, 0) && probe.is_done());
-        assert!(probe.widen(least, 1) && probe.num_probed() == 3);
+        assert!(!probe.widen(f32::INFINITY, 0.0, 1000) && !probe.widen(least, 0.0, 0) && probe.is_done());
+        assert!(probe.widen(least, 0.0, 1) && probe.num_probed() == 3);
         run(&mut probe, &streams, &mut found).unwrap();
-        assert!(probe.widen(least, 1000));
+        assert!(probe.widen(least, 0.0, 1000));
         run(&mut probe, &streams, &mut found).unwrap();
-        assert!(!probe.widen(least, 1000));
+        assert!(!probe.widen(least, 0.0, 1000));
         let mut expected: Vec<u32> = all.iter().filter(|one| one.cell_rank >= least).map(|one| one.ord).collect();
         let mut found: Vec<u32> = found.iter().map(|candidate| candidate.ord).collect();
         (expected.sort_unstable(), found.sort_unstable());

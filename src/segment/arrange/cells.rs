@@ -25,9 +25,9 @@ use crate::{
     vectors::{read_components, row_bytes},
 };
 
-/// Centers up to this length are pinned with the metadata, which saves a query a wave: up to about 150,000 vectors of
+/// Centers up to this length are pinned with the metadata, which saves a query a wave: up to about 300,000 vectors of
 /// 384 dimensions.
-const INLINE_CENTERS_BYTES: usize = 1 << 20;
+const INLINE_CENTERS_BYTES: usize = 2 << 20;
 /// Vectors of a cell at most, so that equal vectors cannot make one cell of all.
 const MAX_CELL_LEN: u32 = 256;
 /// Vectors assigned between two looks at the clock.
