@@ -68,7 +68,8 @@ fn rows_keep_their_documents_through_builds_deletes_merges_and_reopening() {
 
 #[test]
 fn degenerate_vectors_are_found() {
-    let sets: [(fn(usize) -> Vec<f32>, &[&str]); 4] = [
+    type Maker = fn(usize) -> Vec<f32>;
+    let sets: [(Maker, &[&str]); 4] = [
         (|_| vec![0.5; 6], &["l2"]),
         (|_| vec![0.0; 6], &["cosine"]),
         (|id| vec![if id % 2 == 0 { 1.0 } else { 0.0 }; 6], &["dot"]),

@@ -299,7 +299,8 @@ fn widening_asks_for_what_ranks_high_enough_and_for_nothing_else() {
         assert!(!probe.widen(least, 0.0, 1000));
         let mut expected: Vec<u32> = all.iter().filter(|one| one.cell_rank >= least).map(|one| one.ord).collect();
         let mut found: Vec<u32> = found.iter().map(|candidate| candidate.ord).collect();
-        (expected.sort_unstable(), found.sort_unstable());
+        expected.sort_unstable();
+        found.sort_unstable();
         assert_eq!(found, expected, "{metric:?}");
     }
 }
