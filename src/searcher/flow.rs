@@ -44,7 +44,8 @@ use crate::{
     query::{
         Plan, ScoredDoc, SegmentFilter, Total,
         request::{
-            Explanation, FacetResult, SearchRequest, SearchResponse, SearchStats, TotalMode, TotalRelation, VectorAnswer,
+            Explanation, FacetResult, SearchRequest, SearchResponse, SearchStats, TotalMode, TotalRelation,
+            VectorAnswer,
         },
     },
     schema::Schema,
