@@ -125,6 +125,8 @@ impl<F: File> Search<'_, F> {
         for of_query in works.chunk_by(|a, b| a.query == b.query) {
             rows.extend(shortlisted(of_query, k, least, several));
         }
+        // From here on they are rows, which equal vectors may share.
+        rows.iter_mut().for_each(|row| row.ord = probed[row.rows_ix].rows.reader.row_of(row.ord));
         order::by_key(&mut rows, |row: &Row| (row.rows_ix as u64) << 32 | u64::from(row.ord));
         let prepared = queries.iter().map(|query| VectorQuery::new(&vector.options, query.clone()));
         let prepared: Vec<VectorQuery> = prepared

@@ -46,9 +46,9 @@ impl<F: File> Search<'_, F> {
             let mut ahead = Vec::new();
             for ring in part.chunks(RING_ROWS) {
                 let mut pairs: Vec<(u32, u32)> = ring.iter().map(|row| (row.ord, row.doc)).collect();
-                pairs.dedup();
+                pairs.dedup_by_key(|pair| pair.0);
                 let windows =
-                    one.rows.reader.windows_of(&pairs, &WindowOptions { gap_bytes: 0, ..WindowOptions::default() });
+                    one.rows.reader.row_windows(&pairs, &WindowOptions { gap_bytes: 0, ..WindowOptions::default() });
                 ahead.extend(windows.iter().map(in_file));
                 parts.push((one, windows, ring));
             }
