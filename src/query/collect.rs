@@ -37,6 +37,8 @@ pub(super) use terms::{conjunction, conjunction_and_count, single};
 
 /// Documents in a window of a union.
 const WINDOW: u32 = 4096;
+/// Terms of a union above which they are not sorted by insertion.
+const MANY_TERMS: usize = 32;
 /// Documents between two looks at the cancel flag.
 const CANCEL_EVERY: u32 = 4096;
 /// Blocks of a term of a union whose impacts are read ahead for a first threshold: of more it costs more than it saves.
@@ -309,12 +311,19 @@ impl<'t> Union<'t> {
     /// Sorts terms by `bounds` and says how many of them together do not pass the threshold.
     fn partition(&mut self, threshold: f32) -> usize {
         let bounds = &self.bounds;
-        // By insertion: they are few, and in order but for what the new bounds change.
-        for end in 1..self.order.len() {
-            let mut place = end;
-            while place > 0 && bounds[self.order[place - 1]] > bounds[self.order[place]] {
-                self.order.swap(place - 1, place);
-                place -= 1;
+        if self.order.len() > MANY_TERMS {
+            let mut keyed: Vec<u64> =
+                self.order.iter().map(|&ix| u64::from(bounds[ix].to_bits()) << 32 | ix as u64).collect();
+            keyed.sort_unstable();
+            self.order.iter_mut().zip(keyed).for_each(|(ix, key)| *ix = (key & u64::from(u32::MAX)) as usize);
+        } else {
+            // By insertion: they are few, and in order but for what the new bounds change.
+            for end in 1..self.order.len() {
+                let mut place = end;
+                while place > 0 && bounds[self.order[place - 1]] > bounds[self.order[place]] {
+                    self.order.swap(place - 1, place);
+                    place -= 1;
+                }
             }
         }
         let (mut sum, mut non_essential) = (self.base, 0);
