@@ -87,7 +87,7 @@ impl Calibration {
         enough.or(self.margins.last()).map(|&(_, margins)| margins)
     }
 
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    pub(in crate::graph) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&[self.probes.len() as u8 | WITH_MARGINS, self.shortlists.len() as u8]);
         self.probes.iter().chain(&self.shortlists).for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
         self.recall.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
@@ -97,7 +97,7 @@ impl Calibration {
         }
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self> {
+    pub(in crate::graph) fn read(reader: &mut Reader<'_>) -> Result<Self> {
         let (first, num_shortlists) = (reader.u8()?, usize::from(reader.u8()?));
         let num_probes = usize::from(first & !WITH_MARGINS);
         let mut values = |count: usize| (0..count).map(|_| reader.u32()).collect::<std::result::Result<Vec<_>, _>>();

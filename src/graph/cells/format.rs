@@ -127,6 +127,17 @@ pub(super) struct Group {
     pub(super) codes_offset: u64,
 }
 
+/// Where a cell is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::graph) struct PlacedCell {
+    pub(in crate::graph) group: usize,
+    /// Position in its group.
+    pub(in crate::graph) ix: usize,
+    pub(in crate::graph) cell: u32,
+    pub(in crate::graph) first_ord: u32,
+    pub(in crate::graph) len: u32,
+}
+
 /// The parsed `cells_meta` stream.
 ///
 /// Invariants: groups ascend in cells, ordinals and offsets; each has a cell and every cell a vector; a group's block in
@@ -153,18 +164,18 @@ pub struct CellsMeta {
 /// Which cells' codes were seen intact: bytes that stayed in memory are not checked again, which costs more than
 /// scoring them where no instruction computes CRC32C.
 #[derive(Debug, Default)]
-pub(super) struct SeenCells(Vec<AtomicU64>);
+pub(in crate::graph) struct SeenCells(Vec<AtomicU64>);
 
 impl SeenCells {
-    fn new(num_cells: u32) -> Self {
+    pub(in crate::graph) fn new(num_cells: u32) -> Self {
         Self((0..num_cells.div_ceil(64)).map(|_| AtomicU64::new(0)).collect())
     }
 
-    pub(super) fn contains(&self, cell: u32) -> bool {
+    pub(in crate::graph) fn contains(&self, cell: u32) -> bool {
         self.0.get(cell as usize / 64).is_some_and(|word| word.load(Ordering::Relaxed) >> (cell % 64) & 1 == 1)
     }
 
-    pub(super) fn insert(&self, cell: u32) {
+    pub(in crate::graph) fn insert(&self, cell: u32) {
         if let Some(word) = self.0.get(cell as usize / 64) {
             word.fetch_or(1 << (cell % 64), Ordering::Relaxed);
         }
@@ -198,13 +209,13 @@ impl CellsMeta {
     }
 
     /// Cells of `group`.
-    pub(super) fn group_cells(&self, group: usize) -> Range<u32> {
+    pub(in crate::graph) fn group_cells(&self, group: usize) -> Range<u32> {
         let end = self.groups.get(group + 1).map_or(self.num_cells, |next| next.first_cell);
         self.groups[group].first_cell..end
     }
 
     /// Ordinals of `group`.
-    pub(super) fn group_ords(&self, group: usize) -> Range<u32> {
+    pub(in crate::graph) fn group_ords(&self, group: usize) -> Range<u32> {
         let end = self.groups.get(group + 1).map_or(self.count, |next| next.first_ord);
         self.groups[group].first_ord..end
     }
@@ -265,6 +276,11 @@ impl CellsMeta {
     /// `corrupt`.
     pub fn check_centers(&self, group: usize, block: &[u8]) -> Result<Vec<(u32, u32)>> {
         verified(block, "centers of vector cells")?;
+        self.cell_places(group, block)
+    }
+
+    /// The same of a block that was checked.
+    pub(in crate::graph) fn cell_places(&self, group: usize, block: &[u8]) -> Result<Vec<(u32, u32)>> {
         let mut ord = self.groups[group].first_ord;
         let cells = self.cell_lens(group, block)?.map(|len| {
             let first = ord;
@@ -277,6 +293,37 @@ impl CellsMeta {
     /// Bytes of the centers of `group` in `centers`; `None` where they are pinned.
     pub fn center_range(&self, group: usize) -> Option<Range<u64>> {
         self.inline_centers.is_empty().then(|| self.groups[group].centers.clone())
+    }
+
+    /// The group of a vector.
+    pub(in crate::graph) fn group_of(&self, ord: u32) -> usize {
+        self.groups.partition_point(|group| group.first_ord <= ord).saturating_sub(1)
+    }
+
+    /// The group whose block in `centers` starts at `offset`.
+    pub(in crate::graph) fn group_at(&self, offset: u64) -> usize {
+        self.groups.partition_point(|group| group.centers.start <= offset).saturating_sub(1)
+    }
+
+    /// Bytes of a cell in `codes`.
+    pub(in crate::graph) fn cell_codes(&self, cell: &PlacedCell) -> Range<u64> {
+        let group = &self.groups[cell.group];
+        let before = (cell.first_ord - group.first_ord) as usize * self.shape.entry_len() + cell.ix * CRC_BYTES;
+        let start = group.codes_offset + before as u64;
+        start..start + self.shape.cell_bytes(cell.len as usize) as u64
+    }
+
+    /// What is in the block of a cell in `codes`: checked if it is `fresh` or was not before.
+    pub(in crate::graph) fn open_codes<'b>(&self, cell: &PlacedCell, block: &'b [u8], fresh: bool) -> Result<&'b [u8]> {
+        let what = "codes of a vector cell";
+        if block.len() != self.shape.cell_bytes(cell.len as usize) {
+            return Err(Error::corrupt(what, format!("{} bytes for {}", block.len(), cell.len)));
+        }
+        if fresh || !self.seen.contains(cell.cell) {
+            verified(block, what)?;
+            self.seen.insert(cell.cell);
+        }
+        Ok(&block[..block.len() - CRC_BYTES])
     }
 
     /// Checks the codes of `group`, all of its cells; `cells` are what [`Self::check_centers`] gave. Calls `found` with

@@ -11,24 +11,24 @@ pub(super) const BLOCK: usize = 64;
 ///
 /// |x - c|²/2 = |x|²/2 + (|c|²/2 - x·c): the bracket orders centers and fits 32 bits, norms being below 2^15.
 #[derive(Debug, Clone)]
-pub(super) struct Centers {
-    pub(super) rows: FixedRows,
+pub(in crate::graph) struct Centers {
+    pub(in crate::graph) rows: FixedRows,
     half_squares: Vec<i32>,
 }
 
 impl Centers {
-    pub(super) fn new(rows: FixedRows) -> Self {
+    pub(in crate::graph) fn new(rows: FixedRows) -> Self {
         let half_squares = (0..rows.len()).map(|ix| half_square(rows.row(ix))).collect();
         Self { rows, half_squares }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::graph) fn len(&self) -> usize {
         self.half_squares.len()
     }
 
     /// Calls `found` with the position of each vector in `vectors`, each center in `range` and their key, smaller
     /// being nearer.
-    pub(super) fn compare(
+    pub(in crate::graph) fn compare(
         &self,
         vectors: &[i16],
         range: Range<usize>,
@@ -62,7 +62,7 @@ impl Centers {
 }
 
 /// Half of the squared norm.
-pub(super) fn half_square(row: &[i16]) -> i32 {
+pub(in crate::graph) fn half_square(row: &[i16]) -> i32 {
     (row.iter().map(|&v| i64::from(v) * i64::from(v)).sum::<i64>() / 2) as i32
 }
 
@@ -79,25 +79,25 @@ pub(super) fn argmin(keys: &[i32]) -> (u32, i32) {
 
 /// Exact sums of the vectors of each center.
 #[derive(Debug)]
-pub(super) struct Means {
+pub(in crate::graph) struct Means {
     dims: usize,
     sums: Vec<i64>,
     counts: Vec<u32>,
 }
 
 impl Means {
-    pub(super) fn new(dims: usize, num_centers: usize) -> Self {
+    pub(in crate::graph) fn new(dims: usize, num_centers: usize) -> Self {
         Self { dims, sums: vec![0; dims * num_centers], counts: vec![0; num_centers] }
     }
 
-    pub(super) fn add(&mut self, center: usize, row: &[i16]) {
+    pub(in crate::graph) fn add(&mut self, center: usize, row: &[i16]) {
         let sums = &mut self.sums[center * self.dims..(center + 1) * self.dims];
         sums.iter_mut().zip(row).for_each(|(sum, &value)| *sum += i64::from(value));
         self.counts[center] += 1;
     }
 
     /// Moves each center that has vectors to their mean, center `first` being the first one; clears the sums.
-    pub(super) fn apply(&mut self, centers: &mut Centers, first: usize) {
+    pub(in crate::graph) fn apply(&mut self, centers: &mut Centers, first: usize) {
         for (ix, count) in self.counts.iter_mut().enumerate() {
             let sums = &mut self.sums[ix * self.dims..(ix + 1) * self.dims];
             if *count > 0 {

@@ -18,13 +18,16 @@ mod train;
 mod writer;
 
 #[cfg(test)]
-mod probe_tests;
+pub(super) mod probe_tests;
 #[cfg(test)]
 mod tests;
 
 pub use calibrate::{Calibration, Margins, Reach, Recorder, Truth, queries_of, query_numbers};
 pub use codebook::{Codebook, FixedScale};
 pub use format::{CellsMeta, CodeKind, CodeShape};
+pub(in crate::graph) use format::{PlacedCell, SeenCells};
+pub(in crate::graph) use lloyd::{Centers, Means, half_square};
 pub use probe::{Candidate, CellStream, Probe, ProbeOptions};
+pub(in crate::graph) use train::{Lists, nearest_groups};
 pub use train::{CellOptions, CellTrainer, Cells};
 pub use writer::CellsWriter;

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::{
-    format::{CRC_BYTES, CellsMeta, CodeKind, TERMS_BYTES, verified},
+    format::{CRC_BYTES, CellsMeta, CodeKind, PlacedCell, TERMS_BYTES, verified},
     writer::{normalized, square},
 };
 use crate::{
@@ -366,6 +366,35 @@ impl<'a> Probe<'a> {
     }
 }
 
+/// One vector at a time, for walks.
+impl Probe<'_> {
+    /// Product of the query with the center of a cell, `block` being that of its group of `num_cells`.
+    pub(in crate::graph) fn center_dot(&self, cell: &PlacedCell, num_cells: usize, block: &[u8]) -> f32 {
+        let row_len = self.meta.shape.center_row_len();
+        let (terms, rows) = block[num_cells * 4..].split_at(num_cells * TERMS_BYTES);
+        let row = &rows[num_cells * 4 + cell.ix * row_len..][..row_len];
+        let mut product = [0];
+        packed::nibble_dots(&self.query.nibbles, row, &mut product);
+        let terms = Terms::new(terms).get(cell.ix);
+        self.group_dots[cell.group] + self.query.product(terms, product[0], &self.query.fine)
+    }
+
+    /// The estimate of vector `ord` out of the checked codes of its cell, whose center has the product `center_dot`.
+    pub(in crate::graph) fn estimate(&self, cell: &PlacedCell, center_dot: f32, body: &[u8], ord: u32) -> Candidate {
+        let (shape, len, ix) = (self.meta.shape, cell.len as usize, (ord - cell.first_ord) as usize);
+        let (docs, rest) = body.split_at(len * 4);
+        let (terms, rest) = rest.split_at(len * shape.terms_len());
+        let (squares, rows) = rest.split_at(if shape.metric == Metric::L2 { len * 4 } else { 0 });
+        let row = &rows[ix * shape.row_len()..][..shape.row_len()];
+        let dot = center_dot + self.query.one_dot(terms, row, ix);
+        let estimate = match squares.as_chunks::<4>().0.get(ix) {
+            Some(&square) => 2.0 * dot - f32::from_le_bytes(square) - self.query.square,
+            None => dot,
+        };
+        Candidate { ord, doc: u32::from_le_bytes(docs.as_chunks::<4>().0[ix]), estimate }
+    }
+}
+
 /// Columns of terms: lower, step, level sum.
 struct Terms<'a> {
     columns: &'a [[u8; 4]],
@@ -471,16 +500,36 @@ impl Query {
     fn dots(&self, terms: &[u8], rows: &[u8], len: usize, products: &mut Vec<u32>, out: &mut Vec<f32>) {
         products.resize(len, 0);
         out.resize(len, 0.0);
+        if let Code::Table(table) = &self.code {
+            return table.dots(rows, out);
+        }
+        self.products(rows, products);
+        let terms = Terms::new(terms);
+        for (ix, (out, &product)) in out.iter_mut().zip(products.iter()).enumerate() {
+            *out = self.product(terms.get(ix), product, &self.coarse);
+        }
+    }
+
+    /// The product with one of them: `row` is its code, `ix` its place among the terms.
+    fn one_dot(&self, terms: &[u8], row: &[u8], ix: usize) -> f32 {
+        if let Code::Table(table) = &self.code {
+            let mut dot = [0.0];
+            table.dots(row, &mut dot);
+            return dot[0];
+        }
+        let mut product = [0];
+        self.products(row, &mut product);
+        self.product(Terms::new(terms).get(ix), product[0], &self.coarse)
+    }
+
+    /// Products with levels.
+    fn products(&self, rows: &[u8], products: &mut [u32]) {
         match &self.code {
             Code::Stripes(Bits::One, query) => packed::stripe_dots::<1>(query, rows, products),
             Code::Stripes(_, query) => packed::stripe_dots::<2>(query, rows, products),
             Code::Nibbles => packed::nibble_dots(&self.nibbles, rows, products),
             Code::Bytes(query) => packed::byte_dots(query, rows, products),
-            Code::Table(table) => return table.dots(rows, out),
-        }
-        let terms = Terms::new(terms);
-        for (ix, (out, &product)) in out.iter_mut().zip(products.iter()).enumerate() {
-            *out = self.product(terms.get(ix), product, &self.coarse);
+            Code::Table(_) => {}
         }
     }
 

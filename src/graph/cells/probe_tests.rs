@@ -11,18 +11,18 @@ use crate::{
     schema::Metric,
 };
 
-struct Streams {
-    meta: Vec<u8>,
-    centers: Vec<u8>,
-    codes: Vec<u8>,
-    order: Vec<u32>,
+pub(in crate::graph) struct Streams {
+    pub(in crate::graph) meta: Vec<u8>,
+    pub(in crate::graph) centers: Vec<u8>,
+    pub(in crate::graph) codes: Vec<u8>,
+    pub(in crate::graph) order: Vec<u32>,
 }
 
 fn write(vectors: &[Vec<f32>], metric: Metric, bits: Bits) -> Streams {
     write_with(vectors, metric, bits, false)
 }
 
-fn write_with(vectors: &[Vec<f32>], metric: Metric, bits: Bits, inline: bool) -> Streams {
+pub(in crate::graph) fn write_with(vectors: &[Vec<f32>], metric: Metric, bits: Bits, inline: bool) -> Streams {
     write_by(CellsWriter::new(vectors[0].len() as u32, metric, bits), vectors, metric, inline)
 }
 
@@ -60,7 +60,7 @@ fn write_by(mut writer: CellsWriter, vectors: &[Vec<f32>], metric: Metric, inlin
     out
 }
 
-fn parse(streams: &Streams) -> Result<CellsMeta> {
+pub(in crate::graph) fn parse(streams: &Streams) -> Result<CellsMeta> {
     CellsMeta::parse(&streams.meta, streams.centers.len() as u64, streams.codes.len() as u64)
 }
 
@@ -76,7 +76,7 @@ fn run(probe: &mut Probe<'_>, streams: &Streams, found: &mut Vec<Candidate>) -> 
     Ok(rounds)
 }
 
-fn vectors(len: usize, dims: usize, seed: u64) -> Vec<Vec<f32>> {
+pub(in crate::graph) fn vectors(len: usize, dims: usize, seed: u64) -> Vec<Vec<f32>> {
     let mut rng = fastrand::Rng::with_seed(seed);
     let centers: Vec<Vec<f32>> = (0..12).map(|_| (0..dims).map(|_| rng.f32() * 2.0 - 0.7).collect()).collect();
     (0..len)
@@ -87,7 +87,7 @@ fn vectors(len: usize, dims: usize, seed: u64) -> Vec<Vec<f32>> {
         .collect()
 }
 
-fn exact(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
+pub(in crate::graph) fn exact(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
     let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum::<f64>();
     match metric {
         Metric::Dot => dot(a, b),

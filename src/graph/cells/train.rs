@@ -289,7 +289,7 @@ impl<'a> CellTrainer<'a> {
 }
 
 /// Appends the `num_near` nearest groups of each vector, best first.
-pub(super) fn nearest_groups(
+pub(in crate::graph) fn nearest_groups(
     groups: &Centers,
     vectors: &[i16],
     num_near: usize,
@@ -344,14 +344,14 @@ pub(super) fn compare_cells(
 
 /// Lists of rows, one after another.
 #[derive(Debug, Default)]
-pub(super) struct Lists {
+pub(in crate::graph) struct Lists {
     starts: Vec<u32>,
     rows: Vec<u32>,
 }
 
 impl Lists {
     /// Sorts pairs of list and row by list, keeping the order of the rows.
-    pub(super) fn new(num_lists: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
+    pub(in crate::graph) fn new(num_lists: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
         let mut starts = vec![0; num_lists + 1];
         pairs.clone().for_each(|(list, _)| starts[list as usize + 1] += 1);
         (0..num_lists).for_each(|list| starts[list + 1] += starts[list]);
@@ -363,7 +363,7 @@ impl Lists {
         Self { starts, rows }
     }
 
-    pub(super) fn list(&self, list: usize) -> &[u32] {
+    pub(in crate::graph) fn list(&self, list: usize) -> &[u32] {
         &self.rows[self.starts[list] as usize..self.starts[list + 1] as usize]
     }
 }
