@@ -172,12 +172,21 @@ pub struct VectorOptions {
     pub storage: VectorStorage,
     /// Whether equal vectors share a row in segments with cells. Acts on segments that are written from then on.
     pub dedup: bool,
+    /// Neighbours of a vector at most, 1 to 256, in a graph over the vectors of each segment that has cells; `None`, the
+    /// default: no graph. Acts on segments that are written from then on.
+    pub graph: Option<u16>,
 }
+
+/// Neighbours of a vector where a graph names no number.
+pub const DEFAULT_DEGREE: u16 = 32;
+/// Neighbours a vector may have.
+pub const MAX_DEGREE: u16 = 256;
 
 impl VectorOptions {
     /// Vectors of `dims` components, all else as by default.
     pub fn new(dims: u32, metric: Metric) -> Self {
-        Self { dims, metric, codes: VectorCodes::default(), storage: VectorStorage::default(), dedup: false }
+        let (codes, storage) = (VectorCodes::default(), VectorStorage::default());
+        Self { dims, metric, codes, storage, dedup: false, graph: None }
     }
 
     /// Whether rows of both are of one form, so that they can be copied.

@@ -4,7 +4,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Field, FieldKind, Metric, Schema, TextOptions, VectorCodes, VectorOptions, VectorStorage};
+use super::{
+    DEFAULT_DEGREE, Field, FieldKind, MAX_DEGREE, Metric, Schema, TextOptions, VectorCodes, VectorOptions, VectorStorage,
+};
 use crate::{
     analysis::AnalyzerSpec,
     error::{Error, Result},
@@ -66,7 +68,7 @@ impl FieldKind {
         };
         let known: &[&str] = match kind {
             "text" => &["analyzer", "boost", "positions"],
-            "vector" => &["dims", "metric", "codes", "storage", "rescore", "dedup"],
+            "vector" => &["dims", "metric", "codes", "storage", "rescore", "dedup", "graph"],
             "keyword" | "number" | "integer" | "bool" | "date" | "json" => &[],
             _ => return Err(bad(format!("unknown type {kind:?}, expected {KINDS}"))),
         };
@@ -111,6 +113,11 @@ impl FieldKind {
                     VectorStorage::Nvq8 => value["rescore"] = json!("nvq"),
                     VectorStorage::Nvq4 => value["rescore"] = json!("nvq4"),
                 }
+                match vector.graph {
+                None => {}
+                Some(DEFAULT_DEGREE) => value["graph"] = json!(true),
+                Some(degree) => value["graph"] = json!({ "degree": degree }),
+                }
                 value
             }
             plain => json!({ "type": plain.name() }),
@@ -133,6 +140,9 @@ impl FieldKind {
             }
             Self::Vector(vector) if !(1..=MAX_DIMS).contains(&vector.dims) => {
                 Err(format!("{} dimensions, 1 to {MAX_DIMS} are possible", vector.dims))
+            }
+            Self::Vector(VectorOptions { graph: Some(degree), .. }) if !(1..=MAX_DEGREE).contains(degree) => {
+                Err(format!("a graph of {degree} neighbours a vector, 1 to {MAX_DEGREE} are possible"))
             }
             Self::Vector(VectorOptions { dims, codes: VectorCodes::Pq { subspaces, anisotropic }, .. }) => {
                 if !(1..=*dims).contains(&u32::from(*subspaces)) {
@@ -193,7 +203,17 @@ fn vector_options(options: &Map<String, Value>, bad: impl Fn(String) -> Error) -
     };
     let dedup = options.get("dedup").map_or(Some(false), Value::as_bool);
     let dedup = dedup.ok_or_else(|| bad("dedup is not true or false".to_owned()))?;
-    Ok(VectorOptions { codes, storage, dedup, ..VectorOptions::new(dims, metric) })
+    let graph = match options.get("graph") {
+        None | Some(Value::Bool(false)) => None,
+        Some(Value::Bool(true)) => Some(DEFAULT_DEGREE),
+        Some(value) => {
+            let map = value.as_object().filter(|map| map.keys().all(|key| key == "degree"));
+            let degree = map.and_then(|map| map.get("degree")).and_then(Value::as_u64);
+            let degree = degree.and_then(|degree| u16::try_from(degree).ok());
+            Some(degree.ok_or_else(|| bad("graph is true, false or { \"degree\": neighbours of a vector }".to_owned()))?)
+        }
+    };
+    Ok(VectorOptions { codes, storage, dedup, graph, ..VectorOptions::new(dims, metric) })
 }
 
 fn vector_codes(dims: u32, value: &Value) -> Option<VectorCodes> {
@@ -285,7 +305,7 @@ impl Schema {
 
     /// This schema of an existing index, opened with `wanted`: fields keep their places, new ones are added
     /// behind, fields that `wanted` leaves out stay, and a text field's boost becomes the wanted one, since
-    /// it acts at query time only; so do the codes of vectors, which segments have each of their own kind. Equal to `self`
+    /// it acts at query time only; so do the codes and the graph of vectors, which segments have each of their own kind. Equal to `self`
     /// where nothing changes.
     ///
     /// # Errors
@@ -302,7 +322,7 @@ impl Schema {
                 have.boost = want.boost;
             }
             if let (FieldKind::Vector(have), FieldKind::Vector(want)) = (&mut have.kind, &field.kind) {
-                (have.codes, have.dedup) = (want.codes, want.dedup);
+                (have.codes, have.dedup, have.graph) = (want.codes, want.dedup, want.graph);
             }
             if have.kind != field.kind {
                 let (have, want) = (Value::Object(have.kind.to_json()), Value::Object(field.kind.to_json()));

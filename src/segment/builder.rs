@@ -127,7 +127,7 @@ impl SegmentBuilder {
             FieldBuilder::Column(column) => column.memory_bytes(),
             // What arranging them will take is reserved from the start.
             FieldBuilder::Vectors(options, vectors) => {
-                vectors.memory_bytes() + flush_bytes(options.dims, vectors.count().into()) as usize
+                vectors.memory_bytes() + flush_bytes(options, vectors.count().into()) as usize
             }
             FieldBuilder::Id | FieldBuilder::Json => 0,
         });
@@ -299,7 +299,7 @@ impl<S: Storage> FieldsWriter<'_, S> {
     async fn vectors(&mut self, field: FieldOrd, options: &VectorOptions, writer: VectorsWriter) -> Result<()> {
         let count = u64::from(writer.count());
         if count >= MIN_CELL_VECTORS {
-            let memory_bytes = flush_bytes(options.dims, count);
+            let memory_bytes = flush_bytes(options, count);
             let spec = VectorField { field, options, max_doc: self.max_doc, memory_bytes };
             let mut spills = Spills { storage: self.storage, id: self.id, names: &mut self.spills };
             let mut rows = BufferedRows::new(writer.into_resident());

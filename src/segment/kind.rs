@@ -43,11 +43,15 @@ pub enum SectionKind {
     CellCenters = 15,
     /// Quantized vectors, cell after cell.
     CellCodes = 16,
+    /// How the graph of near vectors is read; pinned.
+    GraphMeta = 17,
+    /// Neighbours of vectors, cell after cell.
+    Adjacency = 18,
 }
 
 impl SectionKind {
     /// All kinds, ascending by number.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Terms,
         Self::TermIndex,
         Self::Postings,
@@ -64,6 +68,8 @@ impl SectionKind {
         Self::CellsMeta,
         Self::CellCenters,
         Self::CellCodes,
+        Self::GraphMeta,
+        Self::Adjacency,
     ];
 
     /// The kind with this number.
@@ -80,6 +86,7 @@ impl SectionKind {
                 | Self::DocsIndex
                 | Self::VectorsMeta
                 | Self::CellsMeta
+                | Self::GraphMeta
                 | Self::Checksums
         )
     }
@@ -88,7 +95,7 @@ impl SectionKind {
     pub const fn is_self_checked(self) -> bool {
         matches!(
             self,
-            Self::Docs | Self::Vectors | Self::VectorDocs | Self::VectorOrds | Self::CellCenters | Self::CellCodes
+            Self::Docs | Self::Vectors | Self::VectorDocs | Self::VectorOrds | Self::CellCenters | Self::CellCodes | Self::Adjacency
         )
     }
 
@@ -130,6 +137,8 @@ impl SectionKind {
             Self::CellsMeta => "cell metadata",
             Self::CellCenters => "centers of cells",
             Self::CellCodes => "codes of cells",
+            Self::GraphMeta => "graph metadata",
+            Self::Adjacency => "neighbours of vectors",
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     columns::ColumnMeta,
     docstore::DocStoreIndex,
     error::{Error, Result},
-    graph::cells::CellsMeta,
+    graph::{GraphMeta, cells::CellsMeta},
     ids::{FieldOrd, SegmentId},
     storage::{Access, BlockCache, CachedFile, File, IoTrace, ReadProfile},
     terms::TermIndex,
@@ -39,6 +39,7 @@ struct FieldParts {
     column: Option<Arc<ColumnMeta>>,
     vectors: Option<Arc<VectorsReader>>,
     cells: Option<Arc<CellsMeta>>,
+    graph: Option<Arc<GraphMeta>>,
 }
 
 impl FieldParts {
@@ -58,7 +59,12 @@ impl FieldParts {
             (None, Some(_)) => false,
         };
         let what = || Error::corrupt(describe(reader.id(), SectionKind::CellsMeta, field), "not of these vectors");
-        if fits { Ok(()) } else { Err(what()) }
+        let graph_fits = match (&self.graph, &self.cells) {
+            (None, _) => reader.section_len(SectionKind::Adjacency, field) == 0,
+            (Some(graph), Some(cells)) => graph.fits(cells),
+            (Some(_), None) => false,
+        };
+        if fits && graph_fits { Ok(()) } else { Err(what()) }
     }
 }
 
@@ -96,6 +102,11 @@ impl SegmentParts {
                     let (centers, codes) = (len(SectionKind::CellCenters), len(SectionKind::CellCodes));
                     let cells = CellsMeta::parse(bytes, centers, codes).map_err(|error| error.at(name()))?;
                     parts.field(field).cells = Some(Arc::new(cells));
+                }
+                SectionKind::GraphMeta => {
+                    let len = reader.section_len(SectionKind::Adjacency, field);
+                    let graph = GraphMeta::parse(bytes, len).map_err(|error| error.at(name()))?;
+                    parts.field(field).graph = Some(Arc::new(graph));
                 }
                 _ => {}
             }
@@ -204,5 +215,10 @@ impl<F: File> OpenSegment<F> {
     /// Cells of a vector field; `None` if its rows lie in document order.
     pub fn cells(&self, field: FieldOrd) -> Option<&Arc<CellsMeta>> {
         self.parts.fields.get(usize::from(field.0))?.cells.as_ref()
+    }
+
+    /// The graph over those cells; `None` if the field had none when the segment was written.
+    pub fn graph(&self, field: FieldOrd) -> Option<&Arc<GraphMeta>> {
+        self.parts.fields.get(usize::from(field.0))?.graph.as_ref()
     }
 }

@@ -25,6 +25,8 @@ pub const CALIBRATION_QUERIES: usize = 96;
 pub const CALIBRATION_K: usize = 10;
 /// Cells probed.
 const PROBES: [u32; 8] = [8, 16, 32, 64, 128, 256, 512, 1024];
+/// Breadths of walks.
+const BREADTHS: [u32; 6] = [16, 32, 64, 128, 256, 512];
 /// Lengths of the shortlist.
 const SHORTLISTS: [u32; 7] = [15, 25, 50, 100, 200, 400, 800];
 
@@ -193,6 +195,14 @@ impl Recorder {
             cell_margins: Default::default(),
             row_margins: Default::default(),
         }
+    }
+
+    /// For walks over a graph of these cells: their breadths stand in place of numbers of cells.
+    pub fn of_walks(meta: &CellsMeta) -> Self {
+        let mut recorder = Self::new(meta);
+        recorder.table.probes = BREADTHS.to_vec();
+        recorder.found = vec![0; BREADTHS.len() * SHORTLISTS.len()];
+        recorder
     }
 
     /// Numbers of cells to probe, one probe each.

@@ -4,7 +4,7 @@ use super::Walk;
 use crate::{
     bitset::BitSet,
     error::{Error, ErrorKind, Result},
-    graph::cells::CellsMeta,
+    graph::{AdjacencyCheck, GraphMeta, cells::CellsMeta},
     ids::FieldOrd,
     segment::{OpenSegment, SectionKind, VerifiedFile},
     storage::File,
@@ -54,14 +54,7 @@ impl Walk<'_> {
         }
         let mut owners = docs.iter();
         for group in 0..cells.num_groups() {
-            let centers = match (cells.pinned_centers(group), cells.center_range(group)) {
-                (None, Some(range)) => {
-                    let bytes = segment.reader().read_one(SectionKind::CellCenters, field, range).await?;
-                    self.turn(bytes.len() as u64).await?;
-                    cells.check_centers(group, &bytes)?
-                }
-                (block, _) => cells.check_centers(group, block.unwrap_or_default())?,
-            };
+            let centers = self.centers(segment, field, cells, group).await?;
             let codes = segment.reader().read_one(SectionKind::CellCodes, field, cells.group_codes(group)).await?;
             self.turn(codes.len() as u64).await?;
             let mut agrees = true;
@@ -71,6 +64,44 @@ impl Walk<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Checks that the graph has no vector for its own neighbour and none twice, and that every vector can be reached.
+    pub(super) async fn graph<F: File>(
+        &mut self,
+        segment: &OpenSegment<VerifiedFile<F>>,
+        field: FieldOrd,
+        cells: &CellsMeta,
+        graph: &GraphMeta,
+    ) -> Result<()> {
+        let (mut check, mut first_cell) = (AdjacencyCheck::new(graph), 0);
+        for group in 0..cells.num_groups() {
+            let places = self.centers(segment, field, cells, group).await?;
+            let range = graph.group_range(first_cell, &places);
+            let bytes = segment.reader().read_one(SectionKind::Adjacency, field, range).await?;
+            self.turn(bytes.len() as u64).await?;
+            check.group(&bytes, &places)?;
+            first_cell += places.len() as u32;
+        }
+        check.finish()
+    }
+
+    /// First ordinal and length of the cells of a group, whose centers are checked.
+    async fn centers<F: File>(
+        &mut self,
+        segment: &OpenSegment<VerifiedFile<F>>,
+        field: FieldOrd,
+        cells: &CellsMeta,
+        group: usize,
+    ) -> Result<Vec<(u32, u32)>> {
+        match (cells.pinned_centers(group), cells.center_range(group)) {
+            (None, Some(range)) => {
+                let bytes = segment.reader().read_one(SectionKind::CellCenters, field, range).await?;
+                self.turn(bytes.len() as u64).await?;
+                cells.check_centers(group, &bytes)
+            }
+            (block, _) => cells.check_centers(group, block.unwrap_or_default()),
+        }
     }
 
     async fn numbers<F: File>(

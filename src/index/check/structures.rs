@@ -61,6 +61,11 @@ impl Walk<'_> {
             {
                 self.failed(segment, SectionKind::CellsMeta, field, error)?;
             }
+            if let (Some(cells), Some(graph)) = (segment.cells(field).cloned(), segment.graph(field).cloned())
+                && let Err(error) = self.graph(segment, field, &cells, &graph).await
+            {
+                self.failed(segment, SectionKind::GraphMeta, field, error)?;
+            }
         }
         match segment.docs().cloned() {
             Some(docs) => {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::{
     Entry, RowSource, VectorField,
+    graph::GraphParts,
     plan::{Plan, bits},
 };
 use crate::{
@@ -158,9 +159,15 @@ impl CellParts {
         self.truth.offer(&self.fixed, numbers);
     }
 
-    pub(super) fn into_writer<S: Storage>(self, plan: &Plan, spills: &mut Spills<'_, S>) -> CodeParts<S> {
+    pub(super) fn into_writer<S: Storage>(
+        self,
+        plan: &Plan,
+        graph: Option<(u16, u64)>,
+        spills: &mut Spills<'_, S>,
+    ) -> CodeParts<S> {
         CodeParts {
             options: self.options,
+            graph: graph.map(|(degree, count)| GraphParts::new(degree, self.options.dims as usize, count, self.scale)),
             writer: self.writer,
             codebook: self.codebook,
             truth: self.truth,
@@ -220,6 +227,7 @@ pub(super) struct CodeParts<S: Storage> {
     truth: Truth,
     codes: Spill<S>,
     centers: Spill<S>,
+    graph: Option<GraphParts>,
     values: Vec<f32>,
     /// Codes and centers of one group.
     buffers: (Vec<u8>, Vec<u8>),
@@ -252,6 +260,9 @@ impl<S: Storage> CodeParts<S> {
             }
         }
         starts.push(group.len() as u32);
+        if let Some(graph) = &mut self.graph {
+            graph.add_group(&self.values, &starts);
+        }
         let (codes, centers) = &mut self.buffers;
         self.writer.add_group(&docs, &self.values, &starts, codes, centers);
         self.codes.append(codes).await?;
@@ -268,9 +279,24 @@ impl<S: Storage> CodeParts<S> {
     ) -> Result<()> {
         self.codes.seal().await?;
         self.centers.seal().await?;
+        let held = self.memory_bytes() + size_of_val(entries);
+        let graph = match self.graph.take() {
+            Some(parts) => Some(parts.build(held, source).await?),
+            None => None,
+        };
         let (queries, neighbours) = self.truth.finish();
+        let neighbours = by_ordinal(neighbours, entries);
         let streams = Streams { writer: &self.writer, codes: &self.codes, centers: &self.centers };
-        let calibration = streams.measure(&queries, &neighbours, entries, source).await?;
+        let calibration = streams.measure(&queries, &neighbours, source).await?;
+        if let Some(graph) = graph {
+            let calibration = graph.measure(&streams, &queries, &neighbours, source).await?;
+            let (mut meta, mut adjacency) = (Vec::new(), graph.adjacency);
+            graph.meta.write(&calibration, &mut meta);
+            out.begin(SectionKind::Adjacency, field);
+            out.append(&mut adjacency).await?;
+            out.end();
+            out.pin(SectionKind::GraphMeta, field, meta);
+        }
         let inline = self.centers.take_memory();
         if inline.is_none() {
             out.begin(SectionKind::CellCenters, field);
@@ -287,11 +313,22 @@ impl<S: Storage> CodeParts<S> {
     }
 }
 
+/// Ordinals of vectors that are named by where their rows were set aside.
+fn by_ordinal(neighbours: Vec<Vec<u32>>, entries: &[Entry]) -> Vec<Vec<u32>> {
+    let mut ords: HashMap<u32, u32> = neighbours.iter().flatten().map(|&at| (at, 0)).collect();
+    for (entry, ord) in entries.iter().zip(0..) {
+        if let Some(place) = ords.get_mut(&entry.at) {
+            *place = ord;
+        }
+    }
+    neighbours.iter().map(|places| places.iter().map(|at| ords[at]).collect()).collect()
+}
+
 /// Finished streams that are not in their place yet.
-struct Streams<'a, S: Storage> {
-    writer: &'a CellsWriter,
-    codes: &'a Spill<S>,
-    centers: &'a Spill<S>,
+pub(super) struct Streams<'a, S: Storage> {
+    pub(super) writer: &'a CellsWriter,
+    pub(super) codes: &'a Spill<S>,
+    pub(super) centers: &'a Spill<S>,
 }
 
 impl<S: Storage> Streams<'_, S> {
@@ -299,20 +336,12 @@ impl<S: Storage> Streams<'_, S> {
         &self,
         queries: &[Vec<f32>],
         neighbours: &[Vec<u32>],
-        entries: &[Entry],
         source: &mut R,
     ) -> Result<Calibration> {
-        let mut ords: HashMap<u32, u32> = neighbours.iter().flatten().map(|&at| (at, 0)).collect();
-        for (entry, ord) in entries.iter().zip(0..) {
-            if let Some(place) = ords.get_mut(&entry.at) {
-                *place = ord;
-            }
-        }
         let meta = self.writer.meta();
         let mut recorder = Recorder::new(meta);
         let mut candidates = Vec::new();
         for (query_ix, (query, neighbours)) in queries.iter().zip(neighbours).enumerate() {
-            let neighbours: Vec<u32> = neighbours.iter().map(|at| ords[at]).collect();
             let options = ProbeOptions { probes: recorder.probes()[0], ..ProbeOptions::default() };
             let mut probe = Probe::reproducible(meta, query, options);
             candidates.clear();
@@ -326,9 +355,9 @@ impl<S: Storage> Streams<'_, S> {
                     let blocks = spill.read(wanted).await?;
                     probe.feed(&blocks, true, |candidate| candidates.push(candidate))?;
                 }
-                recorder.record(query_ix, stage, &mut candidates, &neighbours);
+                recorder.record(query_ix, stage, &mut candidates, neighbours);
             }
-            recorder.record_margins(query_ix, &probe, &candidates, &neighbours);
+            recorder.record_margins(query_ix, &probe, &candidates, neighbours);
             source.turn().await?;
         }
         Ok(recorder.finish())

@@ -7,12 +7,14 @@
 //!            of their cells are set aside, unless they are in memory anyway
 //!   write    group after group: rows gathered, centers moved to the means of their vectors, codes set aside
 //!   owners   document of each vector and vectors of each document
-//!   measure  the queries probe the cells, which gives the table of recalls
+//!   graph    where the field has one: neighbours of each vector
+//!   measure  the queries probe the cells, and walk over the graph, which gives the tables of recalls
 //! ```
 //!
 //! The same vectors in the same order under the same budget give the same bytes on every machine.
 
 mod cells;
+mod graph;
 mod plan;
 mod shared;
 mod source;
@@ -22,7 +24,7 @@ pub use plan::{MIN_CELL_VECTORS, flush_bytes, merge_bytes};
 pub(super) use source::BufferedRows;
 pub use source::RowSource;
 
-use self::{cells::CellParts, plan::Plan, shared::SharedRows, store::Store};
+use self::{cells::CellParts, plan::{Plan, graph_bytes}, shared::SharedRows, store::Store};
 use super::{kind::SectionKind, spill::Spills, writer::SegmentFileWriter};
 use crate::{
     bitset::BitSet,
@@ -66,14 +68,16 @@ pub async fn write_vectors<S: Storage, R: RowSource>(
     field: VectorField<'_>,
     source: &mut R,
 ) -> Result<()> {
-    let plan = Plan::new(field.options, source.count(), field.memory_bytes);
+    let memory_bytes = field.memory_bytes.saturating_sub(graph_bytes(field.options, source.count()));
+    let plan = Plan::new(field.options, source.count(), memory_bytes);
     let mut parts = CellParts::train(&plan, field, source).await?;
     let mut store = Store::new(&plan, field.options, spills, source.resident().is_some());
     let mut entries = assign(&mut store, parts.as_mut(), source).await?;
     store.seal().await?;
     entries.sort_unstable();
 
-    let mut cells = parts.map(|parts| parts.into_writer(&plan, spills));
+    let graph = field.options.graph.map(|degree| (degree, entries.len() as u64));
+    let mut cells = parts.map(|parts| parts.into_writer(&plan, graph, spills));
     let mut shared = (field.options.dedup && cells.is_some()).then(|| SharedRows::new(row_bytes(field.options)));
     let mut rows = Vec::new();
     out.begin(SectionKind::Vectors, field.field);

@@ -1,6 +1,11 @@
 //! How much of what fits the memory there is.
 
-use crate::{graph::cells::CellOptions, quant::osq::Bits, schema::VectorOptions, vectors::row_bytes};
+use crate::{
+    graph::{GraphBuilder, cells::CellOptions},
+    quant::osq::Bits,
+    schema::VectorOptions,
+    vectors::row_bytes,
+};
 
 /// Vectors from which on a segment has cells. Below, scanning all rows is about as quick as probing and scoring a
 /// shortlist: at 384 dimensions 4,000 rows of 50 ns are 0.2 ms.
@@ -28,13 +33,27 @@ pub(super) fn bits(dims: u32) -> Bits {
 }
 
 /// Memory that arranging `count` buffered vectors takes beside them, about.
-pub fn flush_bytes(dims: u32, count: u64) -> u64 {
-    if count < MIN_CELL_VECTORS { 0 } else { count * (u64::from(dims) * 2 + 40) + (1 << 20) }
+pub fn flush_bytes(options: &VectorOptions, count: u64) -> u64 {
+    if count < MIN_CELL_VECTORS {
+        return 0;
+    }
+    count * (u64::from(options.dims) * 2 + 40) + (1 << 20) + graph_bytes(options, count)
+}
+
+/// What of it is for the graph.
+pub(super) fn graph_bytes(options: &VectorOptions, count: u64) -> u64 {
+    match options.graph {
+        Some(degree) if count >= MIN_CELL_VECTORS => GraphBuilder::memory_bytes(count, options.dims, degree.into()),
+        _ => 0,
+    }
 }
 
 /// Memory that arranging `count` vectors of a merge takes at least.
 pub fn merge_bytes(options: &VectorOptions, count: u64) -> u64 {
-    if count < MIN_CELL_VECTORS { 0 } else { count * PER_VECTOR_BYTES + row_bytes(options) as u64 * 256 }
+    if count < MIN_CELL_VECTORS {
+        return 0;
+    }
+    count * PER_VECTOR_BYTES + row_bytes(options) as u64 * 256 + graph_bytes(options, count)
 }
 
 /// Bytes kept per vector: cell, document, place; then its place by document, or what its source knows of it.
