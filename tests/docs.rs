@@ -29,6 +29,7 @@ fn format_has_every_byte_table_as_the_modules_have_it() {
         "columns/points",
         "docstore/block",
         "docstore/writer",
+        "graph/adjacency",
         "graph/cells/format",
         "index/slot",
         "index/tombstones",

@@ -156,7 +156,11 @@ impl GraphMeta {
             return Err(reader.invalid("degree").into());
         }
         let shape = RowShape::new(degree, count);
-        if (shape.bits, 0) != (bits, zero) || entry >= count || num_cells == 0 || num_cells > count || !reader.is_empty()
+        if (shape.bits, 0) != (bits, zero)
+            || entry >= count
+            || num_cells == 0
+            || num_cells > count
+            || !reader.is_empty()
         {
             return Err(reader.invalid("graph of a vector field").into());
         }
@@ -230,7 +234,8 @@ impl<'a> AdjacencyCheck<'a> {
                 let len = again.len();
                 // Ascending ones are different ones; a row reads back as it stands only if all its neighbours are
                 // vectors, none is the vector itself, and nothing follows its end.
-                if !row.is_sorted_by(|a, b| a < b) || body.get(ix as usize * len..(ix as usize + 1) * len) != Some(&again)
+                if !row.is_sorted_by(|a, b| a < b)
+                    || body.get(ix as usize * len..(ix as usize + 1) * len) != Some(&again)
                 {
                     return Err(Error::corrupt(what(), format!("vector {ord}: no set of other vectors")));
                 }

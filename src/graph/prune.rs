@@ -53,12 +53,7 @@ pub(super) struct Pruner {
 
 impl Pruner {
     pub(super) fn new(dims: usize, degree: usize) -> Self {
-        Self {
-            degree,
-            taken: FixedRows::with_capacity(dims, degree),
-            taken_halves: Vec::new(),
-            states: Vec::new(),
-        }
+        Self { degree, taken: FixedRows::with_capacity(dims, degree), taken_halves: Vec::new(), states: Vec::new() }
     }
 
     /// Keeps of `candidates`, different ones that ascend, those that become neighbours; their order stays.

@@ -92,7 +92,8 @@ fn sets() -> Vec<(&'static str, Vec<Vec<f32>>)> {
     let plain = vectors(500, 20, 3);
     let mut doubled = plain[..200].to_vec();
     (0..3).for_each(|_| doubled.extend_from_slice(&plain[..100]));
-    let constant = plain.iter().map(|v| v.iter().enumerate().map(|(ix, &v)| if ix % 4 == 0 { v } else { 0.5 }).collect());
+    let constant =
+        plain.iter().map(|v| v.iter().enumerate().map(|(ix, &v)| if ix % 4 == 0 { v } else { 0.5 }).collect());
     let skewed = plain.iter().map(|v| v.iter().enumerate().map(|(ix, &v)| if ix < 2 { v * 1e4 } else { v }).collect());
     vec![
         ("one", vec![vec![0.5, -1.0, 2.0]]),
@@ -144,8 +145,7 @@ fn estimates_are_those_of_a_probe_of_every_cell() {
             let mut probe = Probe::new(&made.cells, &set[7], ProbeOptions { probes: 10_000, center_factor: 1 });
             while !probe.is_done() {
                 let (stream, wanted) = probe.wanted();
-                let bytes =
-                    if stream == CellStream::Centers { &made.streams.centers } else { &made.streams.codes };
+                let bytes = if stream == CellStream::Centers { &made.streams.centers } else { &made.streams.codes };
                 let blocks: Vec<&[u8]> =
                     wanted.iter().map(|range| &bytes[range.start as usize..range.end as usize]).collect();
                 probe.feed(&blocks, true, |candidate| twin.push(candidate)).unwrap();

@@ -9,15 +9,11 @@
 //! [`Walk`] is a step machine as [`Probe`] is: [`Walk::wanted`] says which ranges of which stream it needs next,
 //! [`Walk::feed`] takes them.
 
-use std::{
-    cmp::Reverse,
-    collections::BinaryHeap,
-    ops::Range,
-};
+use std::{cmp::Reverse, collections::BinaryHeap, ops::Range};
 
 use super::{
     adjacency::GraphMeta,
-    cells::{Candidate, CellStream, CellsMeta, PlacedCell, Probe, ProbeOptions},
+    cells::{Candidate, CellStream, CellsMeta, GroupQuery, PlacedCell, Probe, ProbeOptions, SeenCenter},
 };
 use crate::{
     bitset::BitSet,
@@ -79,8 +75,10 @@ struct OpenGroup {
     block: Option<Vec<u8>>,
     /// First ordinal of each cell.
     firsts: Vec<u32>,
-    /// Product of the query with each center, once it was needed.
-    dots: Vec<Option<f32>>,
+    /// What the query has in common with each center, once it was needed.
+    centers: Vec<Option<SeenCenter>>,
+    /// The query as codes of the group are compared with.
+    query: GroupQuery,
 }
 
 /// A neighbour to score.
@@ -213,6 +211,11 @@ impl<'a> Walk<'a> {
         self.num_expanded
     }
 
+    /// What [`Probe::threshold`] says.
+    pub fn threshold(&self, kth: f32, margin: f32) -> f32 {
+        self.probe.threshold(kth, margin)
+    }
+
     /// Goes on after [`Self::is_done`] until it has found as many as a walk of this breadth; from further cells where
     /// the vectors found so far lead nowhere.
     pub fn resume(&mut self, breadth: u32) {
@@ -236,12 +239,7 @@ impl<'a> Walk<'a> {
     ///
     /// # Errors
     /// `corrupt`.
-    pub fn feed(
-        &mut self,
-        blocks: &[impl AsRef<[u8]>],
-        fresh: bool,
-        mut found: impl FnMut(Candidate),
-    ) -> Result<()> {
+    pub fn feed(&mut self, blocks: &[impl AsRef<[u8]>], fresh: bool, mut found: impl FnMut(Candidate)) -> Result<()> {
         if blocks.len() != self.wanted().1.len() {
             return Err(Error::invalid(format!("{} blocks for {} ranges", blocks.len(), self.wanted().1.len())));
         }
@@ -272,12 +270,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn feed_start(
-        &mut self,
-        blocks: &[impl AsRef<[u8]>],
-        fresh: bool,
-        mut found: impl FnMut(Candidate),
-    ) -> Result<()> {
+    fn feed_start(&mut self, blocks: &[impl AsRef<[u8]>], fresh: bool, mut found: impl FnMut(Candidate)) -> Result<()> {
         let (stream, wanted) = self.probe.wanted();
         let groups = wanted.iter().map(|range| self.cells.group_at(range.start));
         let groups: Vec<usize> = if stream == CellStream::Centers { groups.collect() } else { Vec::new() };
@@ -437,11 +430,12 @@ impl<'a> Walk<'a> {
     ) -> Result<()> {
         let scoring = std::mem::take(&mut self.scoring);
         for ((cell, range), block) in scoring.iter().zip(blocks) {
-            let dot = self.center_dot(cell);
+            let Some(center) = self.center(cell) else { continue };
             let body = self.cells.open_codes(cell, block.as_ref(), fresh)?;
             for ix in range.clone() {
                 let reached = self.reached[ix];
-                let candidate = self.probe.estimate(cell, dot, body, reached.ord);
+                let Some(group) = &self.groups[cell.group] else { break };
+                let candidate = self.probe.estimate(cell, &center, &group.query, body, reached.ord);
                 self.take(&candidate, reached.through_passing);
                 found(candidate);
             }
@@ -460,8 +454,9 @@ impl<'a> Walk<'a> {
             None => self.cells.cell_places(group, bytes)?,
         };
         let firsts: Vec<u32> = starts.iter().map(|&(first, _)| first).collect();
-        let dots = vec![None; firsts.len()];
-        self.groups[group] = Some(Box::new(OpenGroup { block: block.map(<[u8]>::to_vec), firsts, dots }));
+        let (centers, query) = (vec![None; firsts.len()], self.probe.group_query(group));
+        let block = block.map(<[u8]>::to_vec);
+        self.groups[group] = Some(Box::new(OpenGroup { block, firsts, centers, query }));
         Ok(())
     }
 
@@ -476,17 +471,23 @@ impl<'a> Walk<'a> {
         let ix = open.firsts.partition_point(|&first| first <= ord).checked_sub(1)?;
         let end = open.firsts.get(ix + 1).copied().unwrap_or(self.cells.group_ords(group).end);
         let first_ord = open.firsts[ix];
-        Some(PlacedCell { group, ix, cell: self.cells.group_cells(group).start + ix as u32, first_ord, len: end - first_ord })
+        Some(PlacedCell {
+            group,
+            ix,
+            cell: self.cells.group_cells(group).start + ix as u32,
+            first_ord,
+            len: end - first_ord,
+        })
     }
 
-    fn center_dot(&mut self, cell: &PlacedCell) -> f32 {
-        let Some(open) = self.groups[cell.group].as_mut() else { return 0.0 };
-        if let Some(dot) = open.dots[cell.ix] {
-            return dot;
+    fn center(&mut self, cell: &PlacedCell) -> Option<SeenCenter> {
+        let open = self.groups[cell.group].as_mut()?;
+        if let Some(center) = open.centers[cell.ix] {
+            return Some(center);
         }
         let block = open.block.as_deref().or_else(|| self.cells.pinned_centers(cell.group)).unwrap_or_default();
-        let dot = self.probe.center_dot(cell, open.dots.len(), block);
-        open.dots[cell.ix] = Some(dot);
-        dot
+        let center = self.probe.center(cell, open.centers.len(), block);
+        open.centers[cell.ix] = Some(center);
+        Some(center)
     }
 }

@@ -229,6 +229,26 @@ pub struct VectorClause {
     pub probes: Option<u32>,
     /// Vectors to score exactly, as a multiple of the number of hits, instead of what `recall` asks for. At least 1.
     pub oversample: Option<f32>,
+    /// How segments with cells are searched. Default: by probing, or by a scan where so few vectors pass the filter that
+    /// this is cheaper. Probing was quicker than walking at every size measured; see [`VectorMode::Walk`].
+    pub mode: Option<VectorMode>,
+    /// Vectors kept while walking, 1 to 65,536, instead of what `recall` asks for: more find more. Only with mode
+    /// `walk`.
+    pub ef_search: Option<u32>,
+}
+
+/// How near vectors are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum VectorMode {
+    /// Over the graph of neighbours, of segments that have one: see the option `graph` of a vector field. Others are probed.
+    /// On 99,000 sentence vectors of 384 dimensions in memory, a walk finds 0.95 of the ten nearest by estimating 1,500
+    /// vectors where a probe takes 4,900, in about twice its time.
+    Walk,
+    /// The best cells.
+    Probe,
+    /// Every vector that passes the filter: as `exact`.
+    Scan,
 }
 
 /// How two rankings become one.
@@ -391,6 +411,8 @@ pub struct SearchStats {
     pub cells_probed: u64,
     /// Vectors in them, whose scores were estimated.
     pub codes_scored: u64,
+    /// Vectors whose neighbours were looked at in a walk over a graph; 0 where nothing was walked.
+    pub vectors_expanded: u64,
     /// Where vectors were scored and why: `cpu`, `cpu: software adapter declined`, `gpu: NVIDIA …`.
     pub compute: String,
 }

@@ -114,9 +114,9 @@ impl FieldKind {
                     VectorStorage::Nvq4 => value["rescore"] = json!("nvq4"),
                 }
                 match vector.graph {
-                None => {}
-                Some(DEFAULT_DEGREE) => value["graph"] = json!(true),
-                Some(degree) => value["graph"] = json!({ "degree": degree }),
+                    None => {}
+                    Some(DEFAULT_DEGREE) => value["graph"] = json!(true),
+                    Some(degree) => value["graph"] = json!({ "degree": degree }),
                 }
                 value
             }
@@ -210,7 +210,10 @@ fn vector_options(options: &Map<String, Value>, bad: impl Fn(String) -> Error) -
             let map = value.as_object().filter(|map| map.keys().all(|key| key == "degree"));
             let degree = map.and_then(|map| map.get("degree")).and_then(Value::as_u64);
             let degree = degree.and_then(|degree| u16::try_from(degree).ok());
-            Some(degree.ok_or_else(|| bad("graph is true, false or { \"degree\": neighbours of a vector }".to_owned()))?)
+            Some(
+                degree
+                    .ok_or_else(|| bad("graph is true, false or { \"degree\": neighbours of a vector }".to_owned()))?,
+            )
         }
     };
     Ok(VectorOptions { codes, storage, dedup, graph, ..VectorOptions::new(dims, metric) })

@@ -12,7 +12,7 @@ use crate::{
     platform,
     query::{
         ParseColumn, ParseField, ParseOptions, Purpose, Query, parse_lucene, parse_plain, parse_tree,
-        request::{Fuse, QueryInput, SearchRequest, Syntax, TotalMode, VectorClause},
+        request::{Fuse, QueryInput, SearchRequest, Syntax, TotalMode, VectorClause, VectorMode},
     },
     schema::{FieldKind, Schema, VectorOptions},
 };
@@ -39,6 +39,8 @@ const MAX_NAMES: usize = 1024;
 const MAX_VALUES: usize = 1000;
 /// A shortlist is at most so many times as long as the hits asked for.
 const MAX_OVERSAMPLE: f32 = 1000.0;
+/// Breadth of a walk.
+const MAX_EF_SEARCH: u32 = 65_536;
 
 /// What to search for, resolved.
 #[derive(Debug)]
@@ -81,6 +83,8 @@ pub(super) struct VectorAsk {
     pub recall: Option<f32>,
     pub probes: Option<u32>,
     pub oversample: Option<f32>,
+    pub mode: Option<VectorMode>,
+    pub ef_search: Option<u32>,
 }
 
 /// Where the query vector comes from.
@@ -311,6 +315,15 @@ fn vector(clause: &VectorClause, schema: &Schema, depth: usize) -> Result<Vector
     if clause.probes == Some(0) {
         return Err(bad("probes 0: at least one cell is looked into".to_owned()));
     }
+    if clause.ef_search.is_some_and(|breadth| !(1..=MAX_EF_SEARCH).contains(&breadth)) {
+        return Err(bad(format!("efSearch is not between 1 and {MAX_EF_SEARCH}")));
+    }
+    if clause.ef_search.is_some() && clause.mode != Some(VectorMode::Walk) {
+        return Err(bad("efSearch is how far a walk looks: it needs mode \"walk\"".to_owned()));
+    }
+    if clause.probes.is_some() && !matches!(clause.mode, None | Some(VectorMode::Probe)) {
+        return Err(bad("probes are cells to look into: they exclude other modes than \"probe\"".to_owned()));
+    }
     if let Some(oversample) = clause.oversample.filter(|times| !(1.0..=MAX_OVERSAMPLE).contains(times)) {
         return Err(bad(format!("oversample {oversample} is not between 1 and {MAX_OVERSAMPLE}")));
     }
@@ -321,10 +334,12 @@ fn vector(clause: &VectorClause, schema: &Schema, depth: usize) -> Result<Vector
         source,
         k: clause.k.map_or_else(|| depth.max(DEFAULT_NEIGHBOURS), |k| k as usize),
         min_score: clause.min_score,
-        exact: clause.exact,
+        exact: clause.exact || clause.mode == Some(VectorMode::Scan),
         recall: clause.recall,
         probes: clause.probes,
         oversample: clause.oversample,
+        mode: clause.mode,
+        ef_search: clause.ef_search,
     })
 }
 

@@ -203,6 +203,7 @@ impl<F: File> Search<'_, F> {
             vectors_scored: leg.num_scored,
             cells_probed: leg.cells_probed,
             codes_scored: leg.codes_scored,
+            vectors_expanded: leg.vectors_expanded,
             compute: leg.compute,
             ..SearchStats::default()
         }

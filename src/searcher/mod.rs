@@ -22,6 +22,7 @@ mod fusion;
 mod gather;
 mod histogram;
 mod hits;
+mod look;
 mod more_like;
 mod nearest;
 mod ordered;

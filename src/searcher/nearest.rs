@@ -2,7 +2,7 @@
 //!
 //! A segment is *scanned* where it has no cells, where the request says `exact` or wants a GPU, or where the documents
 //! that pass have so few vectors that reading them costs less than looking for them ([`is_scan_cheaper`]), unless the
-//! request names `probes`. All others are *probed*: see [`super::probing`].
+//! request names `probes` or a mode. All others are *probed*: see [`super::probing`].
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,10 @@ use crate::{
     error::{Error, ErrorKind, Result},
     gpu::{self, FlatAnswer, FlatRequest, GpuHost},
     ids::DocAddress,
-    query::{SegmentFilter, request::GpuMode},
+    query::{
+        SegmentFilter,
+        request::{GpuMode, VectorMode},
+    },
     storage::File,
     topk::{Scored, TopK},
 };
@@ -42,6 +45,7 @@ pub(super) struct VectorLeg {
     pub num_scored: u64,
     pub cells_probed: u64,
     pub codes_scored: u64,
+    pub vectors_expanded: u64,
     pub compute: String,
 }
 
@@ -83,11 +87,13 @@ impl<F: File> Search<'_, F> {
                     let is_near = profile.latency_micros < FAR_MICROS;
                     let is_resident = rows.file.as_slice().is_some();
                     let scan = is_scan_cheaper(num_rows, all.1, stride as u64, is_near, is_resident);
-                    if scan && vector.probes.is_none() {
+                    if scan && vector.probes.is_none() && vector.mode.is_none() {
                         scanned.push(rows);
                     } else {
+                        let graph = segment.graph(vector.field).filter(|_| vector.mode == Some(VectorMode::Walk));
+                        let graph = graph.map(|graph| &**graph);
                         let block_bytes = profile.block_bytes.into();
-                        probed.push(Probed { rows, cells, num_docs, is_far: !is_near, block_bytes });
+                        probed.push(Probed { rows, cells, graph, num_docs, is_far: !is_near, block_bytes });
                     }
                 }
                 _ => scanned.push(rows),

@@ -9,19 +9,24 @@
 //! The k-th best is that of all segments together, of the documents that pass and live. Margins are differences, measured
 //! while the segment was built ([`Calibration`](crate::graph::cells::Calibration)): they depend on how far vectors lie from
 //! their centers and codes from vectors, and hardly on the query, so that a question far from everything gets as many
-//! cells as it needs, and one in the middle of a cluster few. Full-precision rows are touched by the last step alone.
+//! cells as it needs, and one in the middle of a cluster few. Where the request asks to *walk*, a segment that has a graph
+//! is walked instead of the first two steps: four times fewer codes are scored for the same recall, each for itself and at
+//! the price of a look-up, which at all sizes measured takes as long as to score whole cells or longer. Full-precision rows are touched by the last step alone.
 
 #![forbid(unsafe_code)]
 
 use std::collections::HashMap;
 
-use super::{ask::VectorAsk, batch::Batch, flow::Search, nearest::VectorLeg, rescore::Row};
+use super::{ask::VectorAsk, batch::Batch, flow::Search, look::Look, nearest::VectorLeg, rescore::Row};
 use crate::{
     error::{Error, ErrorKind, Result},
     gpu::SegmentRows,
-    graph::cells::{Candidate, CellStream, CellsMeta, Margins, Probe, ProbeOptions},
+    graph::{
+        GraphMeta, Walk, WalkOptions,
+        cells::{Candidate, CellsMeta, Margins, Probe, ProbeOptions},
+    },
     schema::Metric,
-    segment::{SearchFile, SectionKind},
+    segment::SearchFile,
     storage::File,
     topk::order::{self, float_key},
     vectors::VectorQuery,
@@ -56,6 +61,8 @@ const LONG_SHORTLIST: usize = 512;
 pub(super) struct Probed<'s, F> {
     pub rows: SegmentRows<'s, F>,
     pub cells: &'s CellsMeta,
+    /// Where it is to be walked.
+    pub graph: Option<&'s GraphMeta>,
     /// Documents that may be returned and have a vector.
     pub num_docs: u64,
     /// Whether a read of it takes long.
@@ -67,7 +74,8 @@ pub(super) struct Probed<'s, F> {
 /// How far one probe looks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Reach {
-    probes: u32,
+    /// Cells, or the breadth of a walk.
+    step: u32,
     /// Cells at most.
     most: u32,
     shortlist: usize,
@@ -85,7 +93,7 @@ struct Work<'s> {
     /// Position in the list of probed segments.
     rows_ix: usize,
     query: usize,
-    probe: Probe<'s>,
+    look: Look<'s>,
     step: u32,
     reach: Reach,
     candidates: Vec<Candidate>,
@@ -107,12 +115,21 @@ impl<F: File> Search<'_, F> {
         let mut works = Vec::new();
         for (rows_ix, one) in probed.iter().enumerate() {
             let reach = reach(vector, one, k);
-            let options = ProbeOptions { probes: reach.probes, ..ProbeOptions::default() };
+            let look = |query: &[f32]| match one.graph {
+                Some(graph) => {
+                    let options = WalkOptions { breadth: reach.step, ..WalkOptions::default() };
+                    Look::Walk(Box::new(Walk::new(graph, one.cells, query, one.rows.accept, options)))
+                }
+                None => {
+                    let options = ProbeOptions { probes: reach.step, ..ProbeOptions::default() };
+                    Look::Probe(Probe::new(one.cells, query, options))
+                }
+            };
             works.extend(queries.iter().enumerate().map(|(query_ix, query)| Work {
                 rows_ix,
                 query: query_ix,
-                probe: Probe::new(one.cells, query, options),
-                step: reach.probes,
+                look: look(query),
+                step: reach.step,
                 reach,
                 candidates: Vec::new(),
             }));
@@ -151,11 +168,7 @@ impl<F: File> Search<'_, F> {
             let (mut batch, mut slots) = (Batch::default(), Vec::new());
             let mut known = HashMap::new();
             for work in works.iter() {
-                let (stream, wanted) = work.probe.wanted();
-                let kind = match stream {
-                    CellStream::Centers => SectionKind::CellCenters,
-                    CellStream::Codes => SectionKind::CellCodes,
-                };
+                let (kind, wanted) = work.look.wanted();
                 let segment = probed[work.rows_ix].rows.segment.0 as usize;
                 // Several queries may want one cell: it is read once.
                 let of_work = wanted.iter().map(|range| {
@@ -174,7 +187,7 @@ impl<F: File> Search<'_, F> {
                 let blocks = slots.iter().map(|&slot| fetched.get(slot)).collect::<Result<Vec<_>>>()?;
                 let accept = probed[work.rows_ix].rows.accept;
                 let candidates = &mut work.candidates;
-                work.probe.feed(&blocks, fresh, |candidate| {
+                work.look.feed(&blocks, fresh, |candidate| {
                     leg.codes_scored += 1;
                     if accept.is_none_or(|accept| accept.contains(candidate.doc)) {
                         candidates.push(candidate);
@@ -185,23 +198,24 @@ impl<F: File> Search<'_, F> {
                 go_on(of_query, probed, k, least);
             }
         }
-        leg.cells_probed = works.iter().map(|work| u64::from(work.probe.num_probed())).sum();
+        leg.cells_probed = works.iter().map(|work| u64::from(work.look.num_probed())).sum();
+        leg.vectors_expanded = works.iter().map(|work| u64::from(work.look.num_expanded())).sum();
         Ok(())
     }
 }
 
 /// Lets the probes of one query want more, where they are done and something near may be missing.
 fn go_on<F>(works: &mut [Work<'_>], probed: &[Probed<'_, F>], k: usize, least: f32) {
-    if works.iter().any(|work| !work.probe.is_done()) {
+    if works.iter().any(|work| !work.look.is_done()) {
         return;
     }
     let mut is_short = false;
     for work in works.iter_mut() {
         let single = probed[work.rows_ix].rows.reader.is_single_valued();
-        if num_docs(&work.candidates, single) < work.reach.enough && !work.probe.is_exhausted() {
+        if num_docs(&work.candidates, single) < work.reach.enough && !work.look.is_exhausted() {
             // Twice as many as before: few waves, however rare the documents that pass.
             work.step = work.step.saturating_mul(2);
-            work.probe.resume(work.step);
+            work.look.resume(work.step);
             is_short = true;
         }
     }
@@ -212,9 +226,8 @@ fn go_on<F>(works: &mut [Work<'_>], probed: &[Probed<'_, F>], k: usize, least: f
     let bar = bar(works, k, least, single);
     for work in works {
         if let Some(margin) = work.reach.cell_margin {
-            let left = work.reach.most.saturating_sub(work.probe.num_probed());
-            let (least, groups) = (work.probe.threshold(bar, margin), work.probe.threshold(bar, GROUP_MARGIN * margin));
-            work.probe.widen(least, groups, left);
+            let left = work.reach.most.saturating_sub(work.look.num_probed());
+            work.look.widen(bar, margin, GROUP_MARGIN * margin, left);
         }
     }
 }
@@ -269,7 +282,7 @@ fn reach<F>(vector: &VectorAsk, one: &Probed<'_, F>, k: usize) -> Reach {
     let cell_bytes = one.cells.shape().cell_bytes(CELL_LEN) as u64;
     let row_bytes = one.rows.reader.stride_bytes() as u64;
     let (recall, calibration) = (vector.recall.unwrap_or(DEFAULT_RECALL), one.cells.calibration());
-    let measured = calibration.choose(recall, cell_bytes, row_bytes);
+    let measured = one.graph.map_or(calibration, GraphMeta::calibration).choose(recall, cell_bytes, row_bytes);
     let (probes, shortlist) =
         measured.map_or((DEFAULT_PROBES, DEFAULT_SHORTLIST), |reach| (reach.probes, reach.shortlist));
     let margins = calibration.margins(recall);
@@ -278,7 +291,6 @@ fn reach<F>(vector: &VectorAsk, one: &Probed<'_, F>, k: usize) -> Reach {
     let wider = (probes as f32 * (hits / passing).powf(0.25)).ceil() as u32;
     let longer = ((shortlist as f32 * hits.sqrt()).ceil() as usize).max(2 * k);
     let shortlist = vector.oversample.map_or(longer, |times| (times * k as f32).ceil() as usize).max(k);
-    let enough = if vector.probes.is_some() { k } else { shortlist };
     let (mut first, mut most) = (wider, wider.saturating_mul(MOST_PROBES).max(SMALL_CELLS));
     let mut longest = shortlist.saturating_mul(LONGEST_SHORTLIST).max(LONG_SHORTLIST);
     if one.is_far {
@@ -290,13 +302,20 @@ fn reach<F>(vector: &VectorAsk, one: &Probed<'_, F>, k: usize) -> Reach {
             longest = ((FAR_ROW_BYTES / row_bytes.max(one.block_bytes)) as usize).max(2 * k);
         }
     }
+    let (step, enough) = if one.graph.is_some() {
+        let breadth = || (probes as f32 * (hits.sqrt() / passing.powf(0.25))).ceil() as u32;
+        let breadth = vector.ef_search.unwrap_or_else(breadth).max(u32::try_from(k).unwrap_or(u32::MAX)).max(1);
+        (breadth, shortlist.max(breadth as usize))
+    } else {
+        (vector.probes.unwrap_or(first).max(1), if vector.probes.is_some() { k } else { shortlist })
+    };
     Reach {
-        probes: vector.probes.unwrap_or(first).max(1),
+        step,
         most,
         shortlist,
         longest,
         enough: enough.min(usize::try_from(one.num_docs).unwrap_or(usize::MAX)),
-        cell_margin: margins.filter(|_| vector.probes.is_none()).map(|Margins { cells, .. }| cells),
+        cell_margin: margins.filter(|_| vector.probes.is_none() && one.graph.is_none()).map(|Margins { cells, .. }| cells),
         row_margin: margins.filter(|_| vector.oversample.is_none()).map(|Margins { rows, .. }| rows),
     }
 }
@@ -314,7 +333,7 @@ fn shortlisted(works: &[Work<'_>], k: usize, least: f32, several: bool) -> Vec<R
         longest = longest.max(work.reach.longest);
         match work.reach.row_margin {
             Some(margin) => {
-                let threshold = work.probe.threshold(bar, margin);
+                let threshold = work.look.threshold(bar, margin);
                 near += work.candidates.iter().filter(|candidate| candidate.estimate >= threshold).count();
             }
             None => len = len.max(work.reach.shortlist),

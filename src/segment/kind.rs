@@ -95,7 +95,13 @@ impl SectionKind {
     pub const fn is_self_checked(self) -> bool {
         matches!(
             self,
-            Self::Docs | Self::Vectors | Self::VectorDocs | Self::VectorOrds | Self::CellCenters | Self::CellCodes | Self::Adjacency
+            Self::Docs
+                | Self::Vectors
+                | Self::VectorDocs
+                | Self::VectorOrds
+                | Self::CellCenters
+                | Self::CellCodes
+                | Self::Adjacency
         )
     }
 

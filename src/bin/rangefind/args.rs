@@ -3,7 +3,7 @@
 use std::{net::IpAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use rangefind::{codec::PostingsCodec, schema::Metric};
+use rangefind::{codec::PostingsCodec, query::request::VectorMode, schema::Metric};
 
 /// Full-text and vector search over one index that lives in a directory or behind byte ranges.
 #[derive(Parser)]
@@ -61,6 +61,9 @@ pub struct BuildArgs {
     /// How vectors are compared, where no schema says so.
     #[arg(long, default_value = "cosine", requires = "vectors")]
     pub metric: MetricArg,
+    /// Build a graph over the vectors too, which `search --mode walk` goes over.
+    #[arg(long, requires = "vectors")]
+    pub graph: bool,
     /// Memory for buffered documents and for the merge, for example 256MiB.
     #[arg(long, default_value = "64MiB", value_parser = parse_bytes)]
     pub memory: u64,
@@ -110,6 +113,27 @@ impl From<MetricArg> for Metric {
             MetricArg::Cosine => Self::Cosine,
             MetricArg::Dot => Self::Dot,
             MetricArg::L2 => Self::L2,
+        }
+    }
+}
+
+/// A way to look for near vectors, by name.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum ModeArg {
+    /// Over the graph of segments that have one.
+    Walk,
+    /// The best cells.
+    Probe,
+    /// Every vector.
+    Scan,
+}
+
+impl From<ModeArg> for VectorMode {
+    fn from(mode: ModeArg) -> Self {
+        match mode {
+            ModeArg::Walk => Self::Walk,
+            ModeArg::Probe => Self::Probe,
+            ModeArg::Scan => Self::Scan,
         }
     }
 }
@@ -202,6 +226,12 @@ pub struct SearchArgs {
     /// Vectors to score exactly, as a multiple of the hits, instead of what the recall asks for.
     #[arg(long)]
     pub oversample: Option<f32>,
+    /// How segments with cells are searched: by their best cells, over their graph, or vector by vector.
+    #[arg(long, value_enum)]
+    pub mode: Option<ModeArg>,
+    /// Vectors kept while walking, instead of what the recall asks for.
+    #[arg(long)]
+    pub ef_search: Option<u32>,
     /// `rrf`, `rrf:K`, or `TEXT:VECTOR` weights such as `0.3:0.7`.
     #[arg(long, default_value = "rrf")]
     pub fuse: String,

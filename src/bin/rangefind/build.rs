@@ -6,7 +6,7 @@ use futures_util::stream;
 use rangefind::{
     engine::{self, BuildOptions, Cancel},
     error::{Error, ErrorKind, Result},
-    schema::{DocumentBatch, Field, FieldKind, Schema, VectorOptions},
+    schema::{DEFAULT_DEGREE, DocumentBatch, Field, FieldKind, Schema, VectorOptions},
     storage::{
         AnyStorage,
         local::{LocalOptions, LocalStorage},
@@ -32,7 +32,8 @@ pub async fn run(args: BuildArgs, output: Output) -> Result<Verdict> {
     };
     let vector_field = vectors.as_ref().map(|vectors| {
         let dims = u32::try_from(vectors.reader.dims()).unwrap_or(u32::MAX);
-        let kind = FieldKind::Vector(VectorOptions::new(dims, args.metric.into()));
+        let graph = args.graph.then_some(DEFAULT_DEGREE);
+        let kind = FieldKind::Vector(VectorOptions { graph, ..VectorOptions::new(dims, args.metric.into()) });
         Field { name: vectors.field.clone(), kind }
     });
     let (mut batches, input_len, input) = Batches::open(&args.documents, vectors)?;

@@ -135,6 +135,8 @@ fn vector_clause(args: &SearchArgs, index: &Index<AnyStorage>) -> Result<Option<
         recall: args.recall,
         probes: args.probes,
         oversample: args.oversample,
+        mode: args.mode.map(Into::into),
+        ef_search: args.ef_search,
     }))
 }
 

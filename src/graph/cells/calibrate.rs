@@ -263,6 +263,9 @@ impl Recorder {
         };
         let (cells, rows) = (&self.cell_margins, &self.row_margins);
         let of_share = |&share: &f32| (share, Margins { cells: at(cells, share), rows: at(rows, share) });
+        if self.row_margins.iter().all(Vec::is_empty) {
+            return self.table;
+        }
         self.table.margins = SHARES.iter().map(of_share).collect();
         self.table
     }

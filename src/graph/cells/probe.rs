@@ -366,32 +366,63 @@ impl<'a> Probe<'a> {
     }
 }
 
+/// A query as the codes of one group are compared with.
+#[derive(Debug)]
+pub(in crate::graph) struct GroupQuery(Option<Query>);
+
+/// What a query has in common with a center.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::graph) struct SeenCenter {
+    dot: f32,
+    rank: f32,
+}
+
 /// One vector at a time, for walks.
 impl Probe<'_> {
-    /// Product of the query with the center of a cell, `block` being that of its group of `num_cells`.
-    pub(in crate::graph) fn center_dot(&self, cell: &PlacedCell, num_cells: usize, block: &[u8]) -> f32 {
-        let row_len = self.meta.shape.center_row_len();
-        let (terms, rows) = block[num_cells * 4..].split_at(num_cells * TERMS_BYTES);
-        let row = &rows[num_cells * 4 + cell.ix * row_len..][..row_len];
-        let mut product = [0];
-        packed::nibble_dots(&self.query.nibbles, row, &mut product);
-        let terms = Terms::new(terms).get(cell.ix);
-        self.group_dots[cell.group] + self.query.product(terms, product[0], &self.query.fine)
+    /// The query for the codes of a group.
+    pub(in crate::graph) fn group_query(&self, group: usize) -> GroupQuery {
+        GroupQuery(self.meta.centered.then(|| self.less_center(group)))
     }
 
-    /// The estimate of vector `ord` out of the checked codes of its cell, whose center has the product `center_dot`.
-    pub(in crate::graph) fn estimate(&self, cell: &PlacedCell, center_dot: f32, body: &[u8], ord: u32) -> Candidate {
+    fn less_center(&self, group: usize) -> Query {
+        let center = self.meta.group_center(group);
+        let less: Vec<f32> = self.query.vector.iter().zip(center).map(|(q, g)| q - g).collect();
+        Query::new(&less, self.meta)
+    }
+
+    /// The center of a cell, `block` being that of its group of `num_cells`.
+    pub(in crate::graph) fn center(&self, cell: &PlacedCell, num_cells: usize, block: &[u8]) -> SeenCenter {
+        let row_len = self.meta.shape.center_row_len();
+        let (terms, rest) = block[num_cells * 4..].split_at(num_cells * TERMS_BYTES);
+        let (squares, rows) = rest.split_at(num_cells * 4);
+        let mut product = [0];
+        packed::nibble_dots(&self.query.nibbles, &rows[cell.ix * row_len..][..row_len], &mut product);
+        let terms = Terms::new(terms).get(cell.ix);
+        let dot = self.group_dots[cell.group] + self.query.product(terms, product[0], &self.query.fine);
+        let rank = self.query.rank(dot, f32::from_le_bytes(squares.as_chunks::<4>().0[cell.ix]));
+        SeenCenter { dot, rank: self.query.in_estimates(rank) }
+    }
+
+    /// The estimate of vector `ord` out of the checked codes of its cell.
+    pub(in crate::graph) fn estimate(
+        &self,
+        cell: &PlacedCell,
+        center: &SeenCenter,
+        query: &GroupQuery,
+        body: &[u8],
+        ord: u32,
+    ) -> Candidate {
         let (shape, len, ix) = (self.meta.shape, cell.len as usize, (ord - cell.first_ord) as usize);
         let (docs, rest) = body.split_at(len * 4);
         let (terms, rest) = rest.split_at(len * shape.terms_len());
         let (squares, rows) = rest.split_at(if shape.metric == Metric::L2 { len * 4 } else { 0 });
         let row = &rows[ix * shape.row_len()..][..shape.row_len()];
-        let dot = center_dot + self.query.one_dot(terms, row, ix);
+        let dot = center.dot + query.0.as_ref().unwrap_or(&self.query).one_dot(terms, row, ix);
         let estimate = match squares.as_chunks::<4>().0.get(ix) {
             Some(&square) => 2.0 * dot - f32::from_le_bytes(square) - self.query.square,
             None => dot,
         };
-        Candidate { ord, doc: u32::from_le_bytes(docs.as_chunks::<4>().0[ix]), estimate }
+        Candidate { ord, doc: u32::from_le_bytes(docs.as_chunks::<4>().0[ix]), estimate, cell_rank: center.rank }
     }
 }
 

@@ -70,7 +70,7 @@ impl Graph {
         let cells = streams.writer.meta();
         let mut recorder = Recorder::of_walks(cells);
         let mut candidates = Vec::new();
-        for (query, neighbours) in queries.iter().zip(neighbours) {
+        for (query_ix, (query, neighbours)) in queries.iter().zip(neighbours).enumerate() {
             for stage in 0..recorder.probes().len() {
                 let options = WalkOptions { breadth: recorder.probes()[stage], ..WalkOptions::default() };
                 let mut walk = Walk::reproducible(&self.meta, cells, query, options);
@@ -90,7 +90,7 @@ impl Graph {
                     };
                     walk.feed(&blocks, true, |candidate| candidates.push(candidate))?;
                 }
-                recorder.record(stage, &mut candidates, neighbours);
+                recorder.record(query_ix, stage, &mut candidates, neighbours);
             }
             source.turn().await?;
         }

@@ -24,7 +24,12 @@ pub use plan::{MIN_CELL_VECTORS, flush_bytes, merge_bytes};
 pub(super) use source::BufferedRows;
 pub use source::RowSource;
 
-use self::{cells::CellParts, plan::{Plan, graph_bytes}, shared::SharedRows, store::Store};
+use self::{
+    cells::CellParts,
+    plan::{Plan, graph_bytes},
+    shared::SharedRows,
+    store::Store,
+};
 use super::{kind::SectionKind, spill::Spills, writer::SegmentFileWriter};
 use crate::{
     bitset::BitSet,

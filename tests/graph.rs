@@ -1,0 +1,217 @@
+//! Vector fields with a graph: what is built, merged, walked, checked and damaged, against brute force.
+#![cfg(not(target_arch = "wasm32"))]
+
+use rangefind::{
+    engine::{Cancel, DocumentBatch, FieldVectors, Index, MergeOptions, OpenOptions, no_progress},
+    error::ErrorKind,
+    ids::DocId,
+    platform::block_on,
+    query::request::SearchResponse,
+    schema::Schema,
+    storage::{Access, File, MemoryStorage, OpenOptions as FileOptions, Storage, Writer},
+};
+use serde_json::{Value, json};
+
+/// More than a segment needs for cells.
+const COUNT: usize = 4200;
+const DIMS: usize = 12;
+
+fn options(graph: Value) -> OpenOptions<MemoryStorage> {
+    let field = json!({ "type": "vector", "dims": DIMS, "metric": "cosine", "graph": graph });
+    OpenOptions {
+        schema: Some(Schema::from_json(&json!({ "tag": "keyword", "side": "keyword", "v": field })).unwrap()),
+        auto_merge: false,
+        grace_millis: 0,
+        ..OpenOptions::default()
+    }
+}
+
+fn vectors(len: usize, seed: u64) -> Vec<Vec<f32>> {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let centers: Vec<Vec<f32>> = (0..30).map(|_| (0..DIMS).map(|_| rng.f32() - 0.5).collect()).collect();
+    let near = |rng: &mut fastrand::Rng| {
+        let center = &centers[rng.usize(0..centers.len())];
+        center.iter().map(|c| c + (rng.f32() - 0.5) * 0.6).collect()
+    };
+    (0..len).map(|_| near(&mut rng)).collect()
+}
+
+async fn add(index: &Index<MemoryStorage>, first: usize, rows: &[Vec<f32>]) {
+    let side = |row: &Vec<f32>| if row[0] > 0.3 { "right" } else { "left" };
+    let doc = |(id, row): (usize, &Vec<f32>)| json!({ "id": id, "tag": format!("t{}", id % 100), "side": side(row) });
+    let docs = (first..).zip(rows).map(doc).collect();
+    let vectors = FieldVectors { field: "v".to_owned(), values: rows.concat(), counts: None };
+    let report = index.add(DocumentBatch::from_values(docs).with_vectors(vectors)).await.unwrap();
+    assert_eq!(report.refused, vec![]);
+    index.commit().await.unwrap();
+}
+
+async fn search(index: &Index<MemoryStorage>, request: Value) -> SearchResponse {
+    index.search(&serde_json::from_value(request).unwrap(), &Cancel::new()).await.unwrap()
+}
+
+/// Recall@10 of walks among rows that pass, every answer being as long as it can be.
+async fn recall(index: &Index<MemoryStorage>, rows: &[Vec<f32>], filter: Value, passes: impl Fn(usize) -> bool) -> f64 {
+    let mut rng = fastrand::Rng::with_seed(8);
+    let cosine = |a: &[f32], b: &[f32]| {
+        let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum::<f64>();
+        dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+    };
+    let (mut hits, mut wanted) = (0, 0);
+    for _ in 0..20 {
+        let query: Vec<f32> = rows[rng.usize(0..rows.len())].iter().map(|v| v + (rng.f32() - 0.5) * 0.2).collect();
+        let mut best: Vec<usize> = (0..rows.len()).filter(|&row| passes(row)).collect();
+        best.sort_by(|&a, &b| cosine(&query, &rows[b]).total_cmp(&cosine(&query, &rows[a])));
+        best.truncate(10);
+        let clause = json!({ "field": "v", "value": query, "mode": "walk" });
+        let response = search(index, json!({ "vector": clause, "limit": 10, "filter": filter })).await;
+        assert_eq!(response.hits.len(), best.len(), "as many as there are");
+        assert!(response.stats.vectors_expanded > 0, "{:?}", response.stats);
+        assert!(filter.is_object() || response.stats.codes_scored < rows.len() as u64 / 2, "{:?}", response.stats);
+        let ids = response.hits.iter().map(|hit| match hit.id {
+            DocId::Int(id) => id as usize,
+            DocId::Str(_) => usize::MAX,
+        });
+        hits += ids.filter(|id| best.contains(id)).count();
+        wanted += best.len();
+    }
+    hits as f64 / wanted as f64
+}
+
+async fn assert_sound(index: &Index<MemoryStorage>) {
+    let report = index.check(&no_progress, &Cancel::new()).await.unwrap();
+    assert!(report.ok, "{:#?}", report.problems);
+}
+
+async fn merge(index: &Index<MemoryStorage>, memory_bytes: u64) -> rangefind::error::Result<()> {
+    let options = MergeOptions { max_segments: Some(1), memory_bytes, ..MergeOptions::default() };
+    index.merge(options, &no_progress, &Cancel::new()).await.map(|_| ())
+}
+
+#[test]
+fn walks_find_the_nearest_after_a_flush_and_after_a_merge() {
+    block_on(async {
+        let rows = vectors(COUNT + 900, 3);
+        let storage = MemoryStorage::new();
+        let index = Index::open(storage.clone(), options(json!(true))).await.unwrap();
+        add(&index, 0, &rows[..COUNT]).await;
+        assert_sound(&index).await;
+        let own = recall(&index, &rows[..COUNT], Value::Null, |_| true).await;
+        assert!(own >= 0.93, "{own}");
+
+        add(&index, COUNT, &rows[COUNT..]).await;
+        let refused = merge(&index, 1 << 20).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::OverBudget, "{refused}");
+        merge(&index, 16 << 20).await.unwrap();
+        index.close().await.unwrap();
+        let index = Index::open(storage, options(json!(true))).await.unwrap();
+        assert_sound(&index).await;
+        let own = recall(&index, &rows, Value::Null, |_| true).await;
+        assert!(own >= 0.93, "merged: {own}");
+        for (part, tags) in [(1, 1), (10, 10), (50, 50)] {
+            let tags: Vec<String> = (0..tags).map(|tag| format!("t{tag}")).collect();
+            let own = recall(&index, &rows, json!({ "tag": tags }), |row| row % 100 < part).await;
+            assert!(own >= 0.85, "{part} % pass: {own}");
+        }
+        let own = recall(&index, &rows, json!({ "side": "right" }), |row| rows[row][0] > 0.3).await;
+        assert!(own >= 0.85, "correlated: {own}");
+    });
+}
+
+#[test]
+fn what_ran_is_said_and_options_that_exclude_each_other_are_refused() {
+    block_on(async {
+        let rows = vectors(COUNT, 4);
+        let index = Index::open(MemoryStorage::new(), options(json!({ "degree": 8 }))).await.unwrap();
+        add(&index, 0, &rows).await;
+        let ask = |clause: Value| {
+            let mut clause = clause;
+            clause["field"] = json!("v");
+            clause["value"] = json!(rows[5]);
+            json!({ "vector": clause, "limit": 10 })
+        };
+        let probed = search(&index, ask(json!({}))).await.stats;
+        assert!(probed.vectors_expanded == 0 && probed.codes_scored > 0, "the default is to probe: {probed:?}");
+        let scanned = search(&index, ask(json!({ "mode": "scan" }))).await.stats;
+        assert_eq!((scanned.vectors_scored, scanned.codes_scored), (COUNT as u64, 0));
+        let narrow = search(&index, ask(json!({ "mode": "walk", "efSearch": 10 }))).await.stats;
+        let wide = search(&index, ask(json!({ "mode": "walk", "efSearch": 200 }))).await.stats;
+        assert!(narrow.vectors_expanded < wide.vectors_expanded, "{narrow:?} {wide:?}");
+        for clause in [
+            json!({ "efSearch": 10 }),
+            json!({ "mode": "walk", "efSearch": 0 }),
+            json!({ "mode": "walk", "probes": 3 }),
+            json!({ "mode": "probe", "efSearch": 30 }),
+        ] {
+            let request = serde_json::from_value(ask(clause.clone())).unwrap();
+            let error = index.search(&request, &Cancel::new()).await.expect_err("refused");
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{clause}");
+        }
+        for graph in
+            [json!(0), json!({ "degree": 0 }), json!({ "degree": 257 }), json!({ "neighbours": 3 }), json!("yes")]
+        {
+            let schema = json!({ "v": { "type": "vector", "dims": 3, "graph": graph } });
+            assert!(Schema::from_json(&schema).is_err(), "{graph}");
+        }
+        let kept =
+            Schema::from_json(&json!({ "v": { "type": "vector", "dims": 3, "graph": { "degree": 9 } } })).unwrap();
+        assert_eq!(Schema::from_json(&kept.to_json()).unwrap(), kept);
+
+        // Segments without a graph are probed.
+        let plain = Index::open(MemoryStorage::new(), options(json!(false))).await.unwrap();
+        add(&plain, 0, &rows).await;
+        let stats = search(&plain, ask(json!({ "mode": "walk" }))).await.stats;
+        assert!(stats.vectors_expanded == 0 && stats.cells_probed > 4, "{stats:?}");
+    });
+}
+
+/// The only segment file.
+async fn segment(storage: &MemoryStorage) -> (String, Vec<u8>) {
+    let names = storage.list().await.unwrap();
+    let name = names.into_iter().map(|file| file.name).find(|name| name.ends_with(".seg")).unwrap();
+    let file = storage.open(&name, FileOptions { access: Access::SEARCH, len: None }).await.unwrap();
+    let range = 0..file.len();
+    (name, file.read_ranges(std::slice::from_ref(&range)).await.unwrap()[0].to_vec())
+}
+
+#[test]
+fn the_same_documents_give_the_same_bytes_and_damage_is_found() {
+    block_on(async {
+        let rows = vectors(COUNT, 5);
+        let mut files = Vec::new();
+        for graph in [json!(true), json!(true), json!(false)] {
+            let storage = MemoryStorage::new();
+            let index = Index::open(storage.clone(), options(graph)).await.unwrap();
+            add(&index, 0, &rows).await;
+            index.close().await.unwrap();
+            let (name, bytes) = segment(&storage).await;
+            files.push((storage, name, bytes));
+        }
+        // Names of segments differ, and they are written down in a few bytes.
+        let differing = files[0].2.iter().zip(&files[1].2).filter(|(a, b)| a != b).count();
+        assert!(files[0].2.len() == files[1].2.len() && differing < 200, "{differing} bytes differ");
+        let added = files[0].2.len() - files[2].2.len();
+        // 13 bits a neighbour, 32 of them.
+        assert!((COUNT * 52..COUNT * 54 + 4096).contains(&added), "{added}");
+
+        let (storage, name, bytes) = &files[0];
+        let mut damaged = bytes.clone();
+        let at = first_difference(&files[0].2, &files[2].2) + added / 2;
+        damaged[at] ^= 4;
+        storage.delete(name).await.unwrap();
+        let mut writer = storage.create(name).await.unwrap();
+        writer.append(damaged.into()).await.unwrap();
+        writer.finish().await.unwrap();
+        let index = Index::open(storage.clone(), options(json!(true))).await.unwrap();
+        let report = index.check(&no_progress, &Cancel::new()).await.unwrap();
+        assert!(!report.ok);
+        assert!(format!("{:?}", report.problems).contains("neighbours"), "{:#?}", report.problems);
+    });
+}
+
+/// Where the neighbours start: behind everything that both files have.
+fn first_difference(with: &[u8], without: &[u8]) -> usize {
+    // Blocks of both files up to the graph are the same but for the name of the segment in their first bytes.
+    let tail = with.iter().zip(without).skip(64).position(|(a, b)| a != b).unwrap();
+    tail + 64
+}
