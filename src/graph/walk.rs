@@ -26,7 +26,7 @@ pub struct WalkOptions {
     /// Vectors found that are kept while walking: it ends when none left to expand is better than the worst of them.
     /// `efSearch` elsewhere. Default 128.
     pub breadth: u32,
-    /// Cells whose vectors it starts from. Default 4.
+    /// Cells whose vectors it starts from. Default 16: their codes are the cheapest to score.
     pub starts: u32,
     /// Vectors expanded in one round. Default 8.
     pub expansions: u32,
@@ -34,7 +34,7 @@ pub struct WalkOptions {
 
 impl Default for WalkOptions {
     fn default() -> Self {
-        Self { breadth: 128, starts: 4, expansions: 8 }
+        Self { breadth: 128, starts: 16, expansions: 8 }
     }
 }
 

@@ -5,7 +5,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    DEFAULT_DEGREE, Field, FieldKind, MAX_DEGREE, Metric, Schema, TextOptions, VectorCodes, VectorOptions, VectorStorage,
+    DEFAULT_DEGREE, Field, FieldKind, MAX_DEGREE, Metric, Schema, TextOptions, VectorCodes, VectorOptions,
+    VectorStorage,
 };
 use crate::{
     analysis::AnalyzerSpec,

@@ -16,6 +16,9 @@ mod tests;
 pub use batch::{DocumentBatch, Documents, FieldVectors, Refusal, RefusalCode};
 pub use check::{MAX_DOCUMENT_BYTES, MAX_ID_BYTES, MAX_JSON_DEPTH, MAX_KEYWORD_BYTES};
 pub use document::{Document, FieldValue};
-pub use fields::{DEFAULT_DEGREE, Field, FieldKind, MAX_DEGREE, Metric, Schema, TextOptions, VectorCodes, VectorOptions, VectorStorage};
+pub use fields::{
+    DEFAULT_DEGREE, Field, FieldKind, MAX_DEGREE, Metric, Schema, TextOptions, VectorCodes, VectorOptions,
+    VectorStorage,
+};
 pub use infer::{INFER_ROWS, MIN_INFERRED_DIMS};
 pub use json::{MAX_DIMS, MAX_FIELDS, MAX_NAME_BYTES};

@@ -166,8 +166,8 @@ impl CellParts {
         spills: &mut Spills<'_, S>,
     ) -> CodeParts<S> {
         CodeParts {
-            options: self.options,
             graph: graph.map(|(degree, count)| GraphParts::new(degree, self.options.dims as usize, count, self.scale)),
+            options: self.options,
             writer: self.writer,
             codebook: self.codebook,
             truth: self.truth,
