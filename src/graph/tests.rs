@@ -175,6 +175,13 @@ fn recall(made: &Made, set: &[Vec<f32>], metric: Metric, accept: Option<&BitSet>
         let mut found = Vec::new();
         let mut walk = Walk::new(&graph, &made.cells, &query, accept, options);
         made.run(&mut walk, &mut found).unwrap();
+        // As searches do where too few pass on the way.
+        let (mut breadth, enough) = (options.breadth, options.breadth as usize);
+        while found.iter().filter(|one| passes(&(one.doc / 3))).count() < enough && !walk.is_exhausted() {
+            breadth *= 2;
+            walk.resume(breadth);
+            made.run(&mut walk, &mut found).unwrap();
+        }
         found.retain(|candidate| passes(&(candidate.doc / 3)));
         found.sort_by(|a, b| b.estimate.total_cmp(&a.estimate));
         let short: Vec<u32> = found.iter().take(40).map(|candidate| candidate.doc / 3).collect();
