@@ -366,10 +366,10 @@ fn checks_see_what_checksums_do_not() {
     let made = make(&set, Metric::L2, Bits::Two, GraphOptions { degree: 6, near_cells: 4 }, false);
     let graph = made.graph().unwrap();
     let table = cell_table(&made.cells, &made.streams);
-    let rewrite = |change: &dyn Fn(u32, &mut Vec<u32>)| {
+    type Change<'a> = &'a dyn Fn(u32, &mut Vec<u32>);
+    let rewrite = |change: Change<'_>| {
         let mut adjacency = Vec::new();
-        let mut cell = 0;
-        for &(first, len) in table.iter().flatten() {
+        for (cell, &(first, len)) in (0..).zip(table.iter().flatten()) {
             let start = adjacency.len();
             let range = graph.shape.block(cell, first, len);
             for ix in 0..len {
@@ -379,7 +379,6 @@ fn checks_see_what_checksums_do_not() {
                 graph.shape.write_row(first + ix, &row, &mut adjacency);
             }
             crate::codec::checksum::seal(&mut adjacency, start);
-            cell += 1;
         }
         let mut check = AdjacencyCheck::new(&graph);
         let mut cell = 0;
@@ -391,7 +390,7 @@ fn checks_see_what_checksums_do_not() {
         check.finish()
     };
     rewrite(&|_, _| {}).unwrap();
-    let wrong: [(&str, &dyn Fn(u32, &mut Vec<u32>)); 3] = [
+    let wrong: [(&str, Change<'_>); 3] = [
         ("twice", &|ord, row| {
             if ord == 200 {
                 row[1] = row[0];

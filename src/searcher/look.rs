@@ -16,7 +16,7 @@ use crate::{
 /// Both are step machines with the same steps.
 #[derive(Debug)]
 pub(super) enum Look<'s> {
-    Probe(Probe<'s>),
+    Probe(Box<Probe<'s>>),
     Walk(Box<Walk<'s>>),
 }
 

@@ -122,7 +122,7 @@ impl<F: File> Search<'_, F> {
                 }
                 None => {
                     let options = ProbeOptions { probes: reach.step, ..ProbeOptions::default() };
-                    Look::Probe(Probe::new(one.cells, query, options))
+                    Look::Probe(Box::new(Probe::new(one.cells, query, options)))
                 }
             };
             works.extend(queries.iter().enumerate().map(|(query_ix, query)| Work {
@@ -315,7 +315,9 @@ fn reach<F>(vector: &VectorAsk, one: &Probed<'_, F>, k: usize) -> Reach {
         shortlist,
         longest,
         enough: enough.min(usize::try_from(one.num_docs).unwrap_or(usize::MAX)),
-        cell_margin: margins.filter(|_| vector.probes.is_none() && one.graph.is_none()).map(|Margins { cells, .. }| cells),
+        cell_margin: margins
+            .filter(|_| vector.probes.is_none() && one.graph.is_none())
+            .map(|Margins { cells, .. }| cells),
         row_margin: margins.filter(|_| vector.oversample.is_none()).map(|Margins { rows, .. }| rows),
     }
 }
