@@ -130,8 +130,10 @@ fn what_ran_is_said_and_options_that_exclude_each_other_are_refused() {
             clause["value"] = json!(rows[5]);
             json!({ "vector": clause, "limit": 10 })
         };
-        let probed = search(&index, ask(json!({}))).await.stats;
-        assert!(probed.vectors_expanded == 0 && probed.codes_scored > 0, "the default is to probe: {probed:?}");
+        let default = search(&index, ask(json!({}))).await.stats;
+        assert_eq!(default.vectors_expanded, 0, "nothing is walked unasked: {default:?}");
+        let probed = search(&index, ask(json!({ "mode": "probe" }))).await.stats;
+        assert!(probed.vectors_expanded == 0 && probed.codes_scored > 0, "{probed:?}");
         let scanned = search(&index, ask(json!({ "mode": "scan" }))).await.stats;
         assert_eq!((scanned.vectors_scored, scanned.codes_scored), (COUNT as u64, 0));
         let narrow = search(&index, ask(json!({ "mode": "walk", "efSearch": 10 }))).await.stats;
