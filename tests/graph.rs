@@ -167,6 +167,48 @@ fn what_ran_is_said_and_options_that_exclude_each_other_are_refused() {
     });
 }
 
+#[test]
+fn equal_vectors_that_share_rows_are_walked_one_by_one() {
+    block_on(async {
+        let mut rng = fastrand::Rng::with_seed(6);
+        let distinct = vectors(700, 6);
+        // One is there 140 times, more often than a vector has neighbours, the others about six times.
+        let rows: Vec<Vec<f32>> =
+            (0..COUNT).map(|ix| distinct[if ix % 30 == 0 { 0 } else { rng.usize(0..700) }].clone()).collect();
+        let mut found = Vec::new();
+        for dedup in [false, true] {
+            let mut options = options(json!(true));
+            let field = json!({ "type": "vector", "dims": DIMS, "metric": "cosine", "graph": true, "dedup": dedup });
+            let schema = json!({ "tag": "keyword", "side": "keyword", "v": field });
+            options.schema = Some(Schema::from_json(&schema).unwrap());
+            let index = Index::open(MemoryStorage::new(), options).await.unwrap();
+            add(&index, 0, &rows).await;
+            assert_sound(&index).await;
+            let (mut answers, mut expanded) = (Vec::new(), 0);
+            for row in [0, 1, 40, 500] {
+                let clause = json!({ "field": "v", "value": distinct[row], "mode": "walk" });
+                let response = search(&index, json!({ "vector": clause, "limit": 30 })).await;
+                expanded += response.stats.vectors_expanded;
+                answers.push(response.hits.iter().map(|hit| (hit.id.to_string(), hit.score)).collect::<Vec<_>>());
+            }
+            assert!(expanded > 0, "walked");
+            assert!(answers[0].len() == 30 && answers[0].iter().all(|hit| hit.1 > 1.0 - 1e-6), "{:?}", answers[0]);
+            let built = index.info().unwrap().bytes;
+            index.delete(&(0..COUNT as i64).step_by(4).map(DocId::Int).collect::<Vec<_>>()).await.unwrap();
+            index.commit().await.unwrap();
+            merge(&index, 16 << 20).await.unwrap();
+            assert_sound(&index).await;
+            let clause = json!({ "field": "v", "value": distinct[0], "mode": "walk" });
+            let merged = search(&index, json!({ "vector": clause, "limit": 30 })).await;
+            assert!(merged.hits.iter().all(|hit| hit.score > 1.0 - 1e-6) && merged.hits.len() == 30);
+            found.push((answers, built));
+        }
+        assert_eq!(found[0].0, found[1].0);
+        // 700 rows of 52 bytes at most, and 5 bytes a vector for which row is whose.
+        assert!(found[0].1 - found[1].1 >= ((COUNT - 700) * 52 - COUNT * 5) as u64, "{} {}", found[0].1, found[1].1);
+    });
+}
+
 /// The only segment file.
 async fn segment(storage: &MemoryStorage) -> (String, Vec<u8>) {
     let names = storage.list().await.unwrap();

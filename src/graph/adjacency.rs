@@ -9,18 +9,19 @@
 //!        4     4  count           vectors
 //!        8     4  num_cells
 //!       12     4  entry           vector that all others can be reached from
-//!       16     2  numbers p and s of the two lists that follow, u8 each
+//!       16     2  numbers p and s of the two lists that follow, u8 each; 0x80 in the first one
 //!        .    4p  calibration: breadths of walks, u32 each
 //!        .    4s  lengths of the shortlist, u32 each
 //!        .   2ps  recall@10 with both, in 1/65535, u16
+//!        .     1  zero: no margins
 //!
 //! adjacency (data): per cell one block
 //!    r x m  rows of `degree` ordinals of `bits` bits each, low bits first, padded to whole bytes: the neighbours of
 //!           each vector, ascending; what is left over holds the vector itself
 //!        4  CRC32C of the block before it
 //! ```
-//! Rows have one length, so that a neighbour is found without a table: 17 bits an ordinal at 99,000 vectors, where
-//! ascending differences as varints come to 13 and need to be decoded front to back.
+//! Rows have one length, so that a neighbour is found without a table: 17 bits an ordinal at 99,000 vectors. What has
+//! neighbours is a vector, as cells count them: equal ones that share a stored row have each their own.
 
 use std::ops::Range;
 

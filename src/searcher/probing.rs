@@ -11,7 +11,8 @@
 //! their centers and codes from vectors, and hardly on the query, so that a question far from everything gets as many
 //! cells as it needs, and one in the middle of a cluster few. Where the request asks to *walk*, a segment that has a graph
 //! is walked instead of the first two steps: four times fewer codes are scored for the same recall, each for itself and at
-//! the price of a look-up, which at all sizes measured takes as long as to score whole cells or longer. Full-precision rows are touched by the last step alone.
+//! the price of a look-up, which at all sizes measured takes as long as to score whole cells or longer. Full-precision
+//! rows are touched by the last step alone.
 
 #![forbid(unsafe_code)]
 

@@ -5,17 +5,19 @@
 //!   offset  size  field
 //!        0     2  dims            1..=4096
 //!        2     1  metric          0 cosine, 1 dot, 2 L2
-//!        3     1  code            bits of a component: 1, 2, 4 or 8; 0: product quantizer
+//!        3     1  code            bits of a component: 1, 2, 4 or 8, with 0x80: codes are *centered*; 0: product quantizer
 //!        4     4  count           vectors
 //!        8     4  num_cells
 //!       12     4  num_groups
 //!       16   20n  groups: first cell u32 | first ordinal u32 | offset u64 in `centers` | length u32 there
 //!        .   8n   offset of each group's first cell in `codes`, u64
 //!        .  4dn   group centers, f32
-//!        .     2  numbers p and s of the two lists that follow, u8 each
+//!        .     2  numbers p and s of the two lists that follow, u8 each; 0x80 in the first one: margins follow
 //!        .    4p  calibration: cells probed, u32 each
 //!        .    4s  lengths of the shortlist, u32 each
 //!        .   2ps  recall@10 with both, in 1/65535, u16
+//!        .     1  number m of margins, u8, if they follow
+//!        .   12m  margins: share of neighbours | of the rank of their cells | of their estimates, f32 each
 //!        .     .  code 0 only: the product quantizer, see [`PqModel`]
 //!        .     .  all of `centers` where that is short: the stream is empty then
 //!
@@ -29,7 +31,8 @@
 //! codes (data): per cell one block of m entries, one column after another
 //!        4  document, u32
 //!   12 x m  terms: lower f32 | step f32 | level sum u32; not with code 0
-//!        4  squared norm f32, L2 only
+//!        4  squared norm f32, L2 only; of centered codes less 2 g·r, g being the group's center, r the vector less
+//!           its cell's center: |q - x|² = |q|² - 2 (q·c + (q - g)·r) + this
 //!    r x m  packed rows: the vector relative to the cell's center; with code 0 a byte per subspace
 //!        4  CRC32C of the block before it
 //! ```
