@@ -204,9 +204,8 @@ impl PackedBlock {
     pub fn matching(&self, ranges: &ValueRanges, mut visit: impl FnMut(usize, u64)) {
         let base = self.first_doc as usize / GROUP;
         let groups = (self.num_docs as usize).div_ceil(GROUP);
-        if let (Some((from, to)), Some(lanes)) = (ranges.as_one(), self.lanes()) {
-            // None: nothing of the range can be in the block.
-            let Some(Some((from, to))) = self.packed_range((from, to)) else { return };
+        let packed_range = ranges.as_one().and_then(|range| self.packed_range(range));
+        if let (Some(Some((from, to))), Some(lanes)) = (packed_range, self.lanes()) {
             for group in 0..groups {
                 let bits = lanes.in_range(self.packed_group(group), from as u32, (to - from) as u32);
                 let bits = bits & self.group_mask(group);
@@ -216,7 +215,7 @@ impl PackedBlock {
             }
             return;
         }
-        match (ranges.as_one().and_then(|range| self.packed_range(range)), &self.layout.starts) {
+        match (packed_range, &self.layout.starts) {
             // Nothing of the range can be in the block.
             (Some(None), _) => {}
             (Some(Some((from, to))), None) => {
