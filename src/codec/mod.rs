@@ -20,6 +20,7 @@
 //! |---|---|
 //! | fixed width, VInt, VLong, zig-zag, VInt15, length-prefixed bytes | [`Reader`], [`Write`] |
 //! | four integers behind one tag byte | [`group_varint`] |
+//! | any number of integers of equal width, one after another | `pack` |
 //! | 128 integers of equal width in four lanes (FOR) | [`bitpack`] |
 //! | the same with up to 7 exceptions (PFOR) | [`pfor`] |
 //! | reading those with the instruction set of this machine | [`Unpacker`] |
@@ -31,6 +32,7 @@ pub mod checksum;
 mod error;
 pub mod group_varint;
 mod kind;
+pub(crate) mod pack;
 pub mod pfor;
 mod read;
 mod unpack;

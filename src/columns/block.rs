@@ -15,11 +15,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::{
-    BLOCK_DOCS, BlockMeta, ColumnError,
-    pack::{pack, unpack, width_of},
-    packed::BlockLayout,
-};
+use super::{BLOCK_DOCS, BlockMeta, ColumnError, packed::BlockLayout};
+use crate::codec::pack::{pack, unpack, width_of};
 
 pub(super) const HAS_MISSING: u8 = 1;
 pub(super) const HAS_SEVERAL: u8 = 2;

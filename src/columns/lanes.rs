@@ -161,7 +161,7 @@ impl Lanes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::columns::pack::pack;
+    use crate::codec::pack::pack;
 
     #[test]
     fn every_width_gives_what_was_packed() {

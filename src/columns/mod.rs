@@ -26,7 +26,6 @@ mod lanes_simd128;
 mod matcher;
 mod merge;
 mod meta;
-mod pack;
 mod packed;
 mod points;
 mod reorder;

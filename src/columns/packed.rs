@@ -11,8 +11,8 @@ use super::{
     BlockMeta, ColumnError, ValueRanges,
     block::{HAS_MISSING, HAS_SEVERAL, HEADER_BYTES},
     lanes::{GROUP, Lanes},
-    pack::{packed_at, packed_len, unpack},
 };
+use crate::codec::pack::{packed_at, packed_len, unpack};
 
 /// Documents of 64 up to which their values are read one by one.
 const FEW: u32 = 8;

@@ -17,12 +17,11 @@
 
 use std::ops::Range;
 
-use super::{
-    BlockMeta, ColumnError, ColumnKind, ValueRanges,
+use super::{BlockMeta, ColumnError, ColumnKind, ValueRanges, wire::Reader};
+use crate::codec::{
+    Write,
     pack::{pack, packed_len, unpack, width_of},
-    wire::Reader,
 };
-use crate::codec::Write;
 
 /// Points in a block: 2 to 4 KiB, about what a remote read should be.
 pub const POINTS_PER_BLOCK: u32 = 1024;

@@ -28,7 +28,10 @@ use std::ops::Range;
 use super::cells::{Calibration, CellsMeta, SeenCells};
 use crate::{
     bitset::BitSet,
-    codec::{Reader, checksum},
+    codec::{
+        Reader, checksum,
+        pack::{pack, packed_at},
+    },
     error::{Error, Result},
 };
 
@@ -78,36 +81,17 @@ impl RowShape {
 
     /// Appends the row of `ord`.
     pub(super) fn write_row(self, ord: u32, neighbours: &[u32], out: &mut Vec<u8>) {
-        let (mut held, mut num_bits) = (0u64, 0);
         let padding = std::iter::repeat_n(ord, self.degree as usize - neighbours.len());
-        for value in neighbours.iter().copied().chain(padding) {
-            held |= u64::from(value) << num_bits;
-            num_bits += self.bits;
-            while num_bits >= 8 {
-                out.push(held as u8);
-                held >>= 8;
-                num_bits -= 8;
-            }
-        }
-        if num_bits > 0 {
-            out.push(held as u8);
-        }
+        let row = neighbours.iter().copied().chain(padding);
+        pack(row.map(u64::from), self.bits as u8, out);
     }
 
     /// Appends the neighbours of `ord`, row `ix` of a checked block, to `out`; those that are no vectors are left out.
     pub(super) fn read_row(self, block: &[u8], ix: u32, ord: u32, out: &mut Vec<u32>) {
         let (start, len) = (u64::from(ix) * self.row_len(), self.row_len());
         let Some(row) = block.get(start as usize..(start + len) as usize) else { return };
-        let (mut held, mut num_bits, mask) = (0u64, 0, u64::MAX >> (u64::BITS - self.bits));
-        let mut bytes = row.iter();
-        for _ in 0..self.degree {
-            while num_bits < self.bits {
-                held |= u64::from(bytes.next().copied().unwrap_or_default()) << num_bits;
-                num_bits += 8;
-            }
-            let value = (held & mask) as u32;
-            held >>= self.bits;
-            num_bits -= self.bits;
+        for place in 0..self.degree as usize {
+            let value = packed_at(row, self.bits as u8, place) as u32;
             if value == ord {
                 return;
             }

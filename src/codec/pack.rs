@@ -3,17 +3,17 @@
 #![forbid(unsafe_code)]
 
 /// Bits that hold `value`.
-pub(super) fn width_of(value: u64) -> u8 {
+pub(crate) fn width_of(value: u64) -> u8 {
     (64 - value.leading_zeros()) as u8
 }
 
 /// Bytes of `count` numbers of `width` bits.
-pub(super) fn packed_len(count: usize, width: u8) -> usize {
+pub(crate) fn packed_len(count: usize, width: u8) -> usize {
     (count as u64 * u64::from(width)).div_ceil(8) as usize
 }
 
 /// Appends `values`, each below 2^`width`.
-pub(super) fn pack(values: impl IntoIterator<Item = u64>, width: u8, out: &mut Vec<u8>) {
+pub(crate) fn pack(values: impl IntoIterator<Item = u64>, width: u8, out: &mut Vec<u8>) {
     let (mut pending, mut bits) = (0u128, 0u32);
     for value in values {
         debug_assert!(width == 64 || value >> width == 0, "{value} in {width} bits");
@@ -31,7 +31,7 @@ pub(super) fn pack(values: impl IntoIterator<Item = u64>, width: u8, out: &mut V
 }
 
 /// Reads `count` numbers; `None` if there are too few bytes or the width is above 64.
-pub(super) fn unpack(bytes: &[u8], width: u8, count: usize) -> Option<Vec<u64>> {
+pub(crate) fn unpack(bytes: &[u8], width: u8, count: usize) -> Option<Vec<u64>> {
     if width > 64 || bytes.len() < packed_len(count, width) {
         return None;
     }
@@ -56,7 +56,7 @@ pub(super) fn unpack(bytes: &[u8], width: u8, count: usize) -> Option<Vec<u64>> 
 
 /// Number `ix` of those packed in `bytes`; bits beyond the end are zero. `width` is at most 64.
 #[inline]
-pub(super) fn packed_at(bytes: &[u8], width: u8, ix: usize) -> u64 {
+pub(crate) fn packed_at(bytes: &[u8], width: u8, ix: usize) -> u64 {
     if width == 0 {
         return 0;
     }
