@@ -7,6 +7,7 @@ use rangefind::{
     engine::{Cancel, DocumentBatch, Index, MergeOptions, OpenOptions, SearchRequest, no_progress},
     ids::DocId,
     platform::block_on,
+    query::request::Hit,
     schema::Schema,
     storage::MemoryStorage,
 };
@@ -26,11 +27,13 @@ fn random_doc(rng: &mut fastrand::Rng, id: usize) -> Value {
     json!({ "id": id, "body": words.join(" "), "topic": format!("t{topic}"), "n": rng.i64(0..500), "embedding": vectors })
 }
 
-/// Scores and ids of the hits above the last score, whose ties may fall off the page, with total and facets.
-async fn answer(index: &Index<MemoryStorage>, request: &Value) -> (Vec<(u64, DocId)>, u64, String) {
+/// Scores of the hits above the last score, whose ties may fall off the page, with the ids or, collapsed, the groups:
+/// of equally good documents the first in order stands for its group. Total and facets beside them.
+async fn answer(index: &Index<MemoryStorage>, request: &Value) -> (Vec<(u64, String)>, u64, String) {
     let request: SearchRequest = serde_json::from_value(request.clone()).unwrap();
     let response = index.search(&request, &Cancel::new()).await.unwrap();
-    let mut hits: Vec<(u64, DocId)> = response.hits.iter().map(|hit| (hit.score.to_bits(), hit.id.clone())).collect();
+    let name = |hit: &Hit| hit.group.as_ref().map_or_else(|| hit.id.to_string(), Value::to_string);
+    let mut hits: Vec<_> = response.hits.iter().map(|hit| (hit.score.to_bits(), name(hit))).collect();
     if request.sort.is_empty() {
         let last = hits.last().map(|(score, _)| *score);
         hits.retain(|(score, _)| Some(*score) != last);
