@@ -28,6 +28,7 @@ fn format_has_every_byte_table_as_the_modules_have_it() {
         "columns/meta",
         "columns/points",
         "docstore/block",
+        "docstore/ids",
         "docstore/writer",
         "graph/adjacency",
         "graph/cells/format",

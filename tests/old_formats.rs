@@ -74,6 +74,12 @@ async fn assert_readable(storage: MemoryStorage, what: &str) {
         let near = json!({ "field": "embedding", "value": [29.2, 1.0, -1.0] });
         let (_, hits) = ask(json!({ "vector": near, "gpu": "off", "limit": 2 })).await;
         assert_eq!(hits, [DocId::from("s29"), DocId::from(30)], "{what}");
+        // Ids alone: from the documents where a segment is older than their section.
+        let whole = json!({ "query": "sample", "limit": 100 });
+        let mut bare = whole.clone();
+        bare["select"] = json!([]);
+        let (whole, bare) = (ask(whole).await, ask(bare).await);
+        assert!(whole == bare && bare.1.len() == DOCS as usize - 2, "{what}: {whole:?}, ids alone {bare:?}");
         let found = index.get(&[DocId::from(5), DocId::from(3)]).await.unwrap();
         assert_eq!(found[0].as_ref().unwrap()["more"], json!({ "nested": [5] }), "{what}");
         assert!(found[1].is_none(), "{what}");

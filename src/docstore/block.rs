@@ -54,7 +54,7 @@ pub(super) fn write_block(records: &[u8], out: &mut Vec<u8>) -> u64 {
 }
 
 /// Checks the sum of a block and returns its uncompressed length and its payload.
-pub(super) fn verify(block: u32, bytes: &[u8]) -> Result<(usize, bool, &[u8]), DocStoreError> {
+fn verify(block: u32, bytes: &[u8]) -> Result<(usize, bool, &[u8]), DocStoreError> {
     let (Some(expected), Some(raw_len)) = (read_u32(bytes, 0), read_u32(bytes, 4)) else {
         return Err(DocStoreError::BadBlock { block, what: "shorter than its header" });
     };
@@ -72,13 +72,15 @@ fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
 /// A decoded block.
 #[derive(Debug, Clone)]
 pub struct DocBlock {
+    block: u32,
     raw: Vec<u8>,
     /// Per record: start and length of its id, start and length of its text.
     records: Vec<(u32, u32, u32, u32)>,
 }
 
 impl DocBlock {
-    /// Verifies and decodes block number `block` of `num_docs` records.
+    /// Verifies and decodes block number `block` of `num_docs` records. Whether their texts are UTF-8 shows when they
+    /// are asked for.
     pub(super) fn parse(block: u32, bytes: &[u8], num_docs: u32) -> Result<Self, DocStoreError> {
         let bad = |what| DocStoreError::BadBlock { block, what };
         let (raw_len, is_raw, payload) = verify(block, bytes)?;
@@ -105,16 +107,12 @@ impl DocBlock {
         for _ in 0..num_docs {
             let ((id_start, id_len), (start, len)) =
                 take(&mut rest).zip(take(&mut rest)).ok_or_else(|| bad("a record is cut short"))?;
-            let json = &raw[start as usize..(start + len) as usize];
-            if std::str::from_utf8(json).is_err() {
-                return Err(bad("a record is not UTF-8"));
-            }
             records.push((id_start, id_len, start, len));
         }
         if !rest.is_empty() {
             return Err(bad("bytes after the last record"));
         }
-        Ok(Self { raw, records })
+        Ok(Self { block, raw, records })
     }
 
     /// How many records it has.
@@ -122,10 +120,25 @@ impl DocBlock {
         self.records.len()
     }
 
-    /// The record at `ix` inside the block.
-    pub fn record(&self, ix: usize) -> Option<Record<'_>> {
-        let &(id_start, id_len, start, len) = self.records.get(ix)?;
-        let part = |start: u32, len: u32| self.raw.get(start as usize..(start + len) as usize);
-        Some(Record { id_term: part(id_start, id_len)?, json: std::str::from_utf8(part(start, len)?).ok()? })
+    /// Uncompressed bytes.
+    pub(super) fn raw_len(&self) -> usize {
+        self.raw.len()
+    }
+
+    /// Id terms of its records, in order.
+    pub(super) fn id_terms(&self) -> impl Iterator<Item = &[u8]> {
+        self.records.iter().map(|&(start, len, ..)| &self.raw[start as usize..(start + len) as usize])
+    }
+
+    /// The record at `ix` inside the block; only this one's text is looked at.
+    ///
+    /// # Errors
+    /// If there is none or it is not UTF-8.
+    pub fn record(&self, ix: usize) -> Result<Record<'_>, DocStoreError> {
+        let bad = |what| DocStoreError::BadBlock { block: self.block, what };
+        let &(id_start, id_len, start, len) = self.records.get(ix).ok_or_else(|| bad("has too few records"))?;
+        let part = |start: u32, len: u32| &self.raw[start as usize..(start + len) as usize];
+        let json = std::str::from_utf8(part(start, len)).map_err(|_| bad("a record is not UTF-8"))?;
+        Ok(Record { id_term: part(id_start, id_len), json })
     }
 }

@@ -172,9 +172,7 @@ impl DocPlan {
                 let block = index.block_of(doc).ok_or(missing)?;
                 let bad = |what| DocStoreError::BadBlock { block, what };
                 let slot = self.blocks.binary_search(&block).map_err(|_| bad("was not planned"))?;
-                let record = blocks[slot]
-                    .record((doc.0 - index.block_docs(block).start) as usize)
-                    .ok_or_else(|| bad("has too few records"))?;
+                let record = blocks[slot].record((doc.0 - index.block_docs(block).start) as usize)?;
                 let id = DocId::from_term(record.id_term).ok_or_else(|| bad("a record has no id"))?;
                 Ok(StoredDocument { doc, id, json: record.json.to_owned() })
             })

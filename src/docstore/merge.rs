@@ -1,7 +1,7 @@
 //! Copies the live records of several stores into a new one, a window at a time.
 //!
-//! Full blocks without deleted documents are verified and copied as they are; the others are decoded and
-//! their live records put into new blocks.
+//! Full blocks without deleted documents are verified and copied as they are; of the others the live records are put
+//! into new blocks. Ids come from the records, so that also stores without ids of their own give a store with them.
 
 #![forbid(unsafe_code)]
 
@@ -9,7 +9,7 @@ use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
 
-use super::{BLOCK_BYTES, DocStoreError, DocStoreIndex, DocStoreWriter, block::verify};
+use super::{BLOCK_BYTES, DocStoreError, DocStoreIndex, DocStoreParts, DocStoreWriter};
 use crate::{bitset::DocMap, ids::DocOrd};
 
 /// Bytes asked for at a time, unless a single block is longer.
@@ -92,17 +92,15 @@ impl DocStoreMerger {
             let bytes = &bytes[(place.start - range.start) as usize..(place.end - range.start) as usize];
             let docs = index.block_docs(block);
             let all_live = docs.clone().all(|doc| self.doc_map.is_live(self.source, DocOrd(doc)));
-            let (raw_len, ..) = verify(block, bytes)?;
+            // Also where its bytes are copied: the ids in it go into their own section.
+            let decoded = index.decode_block(block, bytes)?;
             let pending = self.writer.pending_bytes();
-            if all_live && raw_len >= BLOCK_BYTES / 2 && (pending == 0 || pending >= BLOCK_BYTES / 2) {
-                self.writer.copy_block(bytes, docs.len() as u32, out);
+            if all_live && decoded.raw_len() >= BLOCK_BYTES / 2 && (pending == 0 || pending >= BLOCK_BYTES / 2) {
+                self.writer.copy_block(bytes, &decoded, out);
                 continue;
             }
-            let decoded = index.decode_block(block, bytes)?;
             for doc in docs.clone().filter(|&doc| self.doc_map.is_live(self.source, DocOrd(doc))) {
-                let record = decoded
-                    .record((doc - docs.start) as usize)
-                    .ok_or(DocStoreError::BadBlock { block, what: "has too few records" })?;
+                let record = decoded.record((doc - docs.start) as usize)?;
                 self.writer.push(record.id_term, record.json, out);
             }
         }
@@ -115,11 +113,16 @@ impl DocStoreMerger {
         self.writer.memory_bytes()
     }
 
-    /// Ends the last block and returns the new `docs_index`.
+    /// Appends the finished blocks of ids to `out`.
+    pub fn take_ids(&mut self, out: &mut Vec<u8>) {
+        self.writer.take_ids(out);
+    }
+
+    /// Ends the last block and returns the other sections.
     ///
     /// # Errors
     /// If reads are still wanted, or the documents do not add up to those of the map.
-    pub fn finish(self, out: &mut Vec<u8>) -> Result<Vec<u8>, DocStoreError> {
+    pub fn finish(self, out: &mut Vec<u8>) -> Result<DocStoreParts, DocStoreError> {
         let wanted = self.wanted().len();
         if wanted > 0 {
             return Err(DocStoreError::WrongFeed { expected: wanted, found: 0 });

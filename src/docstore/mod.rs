@@ -2,12 +2,14 @@
 //!
 //! A segment has two streams: `docs` (data), compressed blocks of about [`BLOCK_BYTES`] of records, each
 //! with its checksum beside it, read a few at a time; and `docs_index` (metadata), where each block is and
-//! which documents it holds, read whole when the segment opens.
+//! which documents it holds, read whole when the segment opens. Two more, `doc_ids` and `doc_ids_index`, give the
+//! ids alone.
 //!
-//! [`DocStoreWriter`] writes both, [`DocStoreIndex`] plans reads and decodes what they bring,
+//! [`DocStoreWriter`] writes all, [`DocStoreIndex`] and [`DocIdsIndex`] plan reads and decode what they bring,
 //! [`DocStoreMerger`] copies live records of several segments into a new one.
 
 mod block;
+mod ids;
 mod index;
 mod merge;
 mod reorder;
@@ -16,10 +18,11 @@ mod tests;
 mod writer;
 
 pub use block::{DocBlock, Record};
+pub use ids::{DocIdsBlock, DocIdsIndex, DocIdsPlan};
 pub use index::{DocPlan, DocStoreIndex, StoredDocument};
 pub use merge::DocStoreMerger;
 pub use reorder::DocStoreReorderer;
-pub use writer::DocStoreWriter;
+pub use writer::{DocStoreParts, DocStoreWriter};
 
 use thiserror::Error;
 
@@ -43,6 +46,32 @@ pub enum DocStoreError {
         what: &'static str,
         /// Where.
         offset: usize,
+    },
+    /// The index of ids is cut short or has a number that cannot be.
+    #[error("doc_ids_index: {what} at offset {offset}")]
+    BadIdsIndex {
+        /// What is wrong.
+        what: &'static str,
+        /// Where.
+        offset: usize,
+    },
+    /// The bytes of a block of ids are not what was written.
+    #[error("block {block} of ids: checksum {found:08x}, expected {expected:08x}")]
+    IdsChecksum {
+        /// Which block.
+        block: u32,
+        /// Checksum stored beside it.
+        expected: u32,
+        /// Checksum of the bytes.
+        found: u32,
+    },
+    /// A block of ids has other ids than it says.
+    #[error("block {block} of ids: {what}")]
+    BadIds {
+        /// Which block.
+        block: u32,
+        /// What is wrong.
+        what: &'static str,
     },
     /// A newer program wrote it.
     #[error("docs_index: version {found}, this program reads 1: use a newer one")]

@@ -12,7 +12,7 @@
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
-use super::{DocStoreError, DocStoreIndex, DocStoreWriter};
+use super::{DocStoreError, DocStoreIndex, DocStoreParts, DocStoreWriter};
 use crate::bitset::DocOrder;
 
 /// Bytes asked for at a time, unless a single block is longer.
@@ -102,8 +102,7 @@ impl DocStoreReorderer {
                 if !self.places.contains(&place) {
                     continue;
                 }
-                let record =
-                    decoded.record(ix).ok_or(DocStoreError::BadBlock { block, what: "has too few records" })?;
+                let record = decoded.record(ix)?;
                 self.kept_bytes += RECORD_BYTES + record.id_term.len() + record.json.len();
                 self.kept.insert(place, (record.id_term.into(), record.json.into()));
                 // The first place always stays, so that every pass gets on.
@@ -137,11 +136,16 @@ impl DocStoreReorderer {
         self.kept_bytes + self.writer.memory_bytes()
     }
 
-    /// Ends the last block and returns the new `docs_index`.
+    /// Appends the finished blocks of ids to `out`.
+    pub fn take_ids(&mut self, out: &mut Vec<u8>) {
+        self.writer.take_ids(out);
+    }
+
+    /// Ends the last block and returns the other sections.
     ///
     /// # Errors
     /// If reads are still wanted, or documents are missing.
-    pub fn finish(self, out: &mut Vec<u8>) -> Result<Vec<u8>, DocStoreError> {
+    pub fn finish(self, out: &mut Vec<u8>) -> Result<DocStoreParts, DocStoreError> {
         let (found, expected) = (self.writer.num_docs(), self.order.num_docs());
         if found != expected {
             return Err(DocStoreError::NoSuchDocument { doc: expected, num_docs: found });

@@ -8,8 +8,9 @@
 #![forbid(unsafe_code)]
 
 use super::{
-    BLOCK_BYTES,
+    BLOCK_BYTES, DocBlock,
     block::{write_block, write_record},
+    ids::DocIdsWriter,
 };
 use crate::codec::Write;
 
@@ -24,6 +25,18 @@ pub struct DocStoreWriter {
     /// Documents and stored bytes of each finished block.
     blocks: Vec<(u32, u64)>,
     num_docs: u32,
+    ids: DocIdsWriter,
+}
+
+/// What is left to write when the last document was pushed.
+#[derive(Debug)]
+pub struct DocStoreParts {
+    /// The `docs_index`.
+    pub index: Vec<u8>,
+    /// The `doc_ids` stream, but for what [`DocStoreWriter::take_ids`] gave.
+    pub ids: Vec<u8>,
+    /// The `doc_ids_index`.
+    pub ids_index: Vec<u8>,
 }
 
 impl DocStoreWriter {
@@ -37,9 +50,14 @@ impl DocStoreWriter {
         self.num_docs
     }
 
-    /// Bytes of memory held, finished blocks not counted: they are in the caller's hands.
+    /// Bytes of memory held, finished blocks of documents not counted: they are in the caller's hands.
     pub fn memory_bytes(&self) -> usize {
-        self.pending.capacity() + self.blocks.capacity() * size_of::<(u32, u64)>()
+        self.pending.capacity() + self.blocks.capacity() * size_of::<(u32, u64)>() + self.ids.memory_bytes()
+    }
+
+    /// Appends the finished blocks of ids to `out`.
+    pub fn take_ids(&mut self, out: &mut Vec<u8>) {
+        out.append(&mut self.ids.data);
     }
 
     /// Adds the next document; appends a block to `out` whenever one is full.
@@ -48,6 +66,7 @@ impl DocStoreWriter {
         if self.pending_docs > 0 && self.pending.len() + json.len() > 2 * BLOCK_BYTES {
             self.flush(out);
         }
+        self.ids.push(id_term);
         write_record(id_term, json, &mut self.pending);
         self.pending_docs += 1;
         self.num_docs += 1;
@@ -72,16 +91,18 @@ impl DocStoreWriter {
         self.pending.len()
     }
 
-    /// Appends a verified block of another store as it is.
-    pub(super) fn copy_block(&mut self, bytes: &[u8], num_docs: u32, out: &mut Vec<u8>) {
+    /// Appends a block of another store as it is; it was verified as `decoded`.
+    pub(super) fn copy_block(&mut self, bytes: &[u8], decoded: &DocBlock, out: &mut Vec<u8>) {
         self.flush(out);
+        decoded.id_terms().for_each(|term| self.ids.push(term));
+        let num_docs = decoded.num_records() as u32;
         out.extend_from_slice(bytes);
         self.blocks.push((num_docs, bytes.len() as u64));
         self.num_docs += num_docs;
     }
 
-    /// Closes the last block and returns the `docs_index`.
-    pub fn finish(mut self, out: &mut Vec<u8>) -> Vec<u8> {
+    /// Closes the last block, appends it to `out` and returns what belongs into the other sections.
+    pub fn finish(mut self, out: &mut Vec<u8>) -> DocStoreParts {
         self.flush(out);
         let mut index = vec![VERSION];
         index.put_vlong(u64::from(self.num_docs));
@@ -90,6 +111,7 @@ impl DocStoreWriter {
             index.put_vlong(u64::from(num_docs));
             index.put_vlong(len);
         }
-        index
+        let (ids, ids_index) = self.ids.finish();
+        DocStoreParts { index, ids, ids_index }
     }
 }

@@ -179,7 +179,7 @@ impl<F: File> Search<'_, F> {
         let mut batch = Batch::default();
         facets.iter_mut().for_each(|facet| facet.want_words(&mut words, &mut batch));
         page.want_cursor_words(self, &mut words, &mut batch);
-        let stored = hits::want_documents(self, &page.hits, &mut batch)?;
+        let stored = hits::want_documents(self, request, &page.hits, &mut batch)?;
         let fetched = self.read(&batch).await?;
         words.take(&fetched)?;
         let facets: Vec<FacetResult> =
@@ -219,7 +219,7 @@ impl<F: File> Search<'_, F> {
         let pages: Vec<Vec<Ranked>> = rankings.iter().map(page).collect();
         let all = pages.concat();
         let mut batch = Batch::default();
-        let stored = hits::want_documents(self, &all, &mut batch)?;
+        let stored = hits::want_documents(self, request, &all, &mut batch)?;
         let fetched = if batch.is_empty() { Fetched::default() } else { self.read(&batch).await? };
         let explain = |one: &Ranked| self.explain(one, None, &[], None);
         let mut hits = hits::build(self, request, &all, &stored, &fetched, explain)?.into_iter();

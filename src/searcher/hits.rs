@@ -14,9 +14,9 @@ use super::{
 };
 use crate::{
     analysis::Analyzer,
-    docstore::{DocPlan, StoredDocument},
+    docstore::{DocIdsPlan, DocPlan},
     error::{Error, ErrorKind, Result},
-    ids::{DocAddress, FieldOrd},
+    ids::{DocAddress, DocId, FieldOrd},
     query::{
         Highlighter,
         request::{Explanation, FieldHighlight, Hit, SearchRequest},
@@ -26,19 +26,33 @@ use crate::{
     storage::File,
 };
 
-/// Stored documents of one segment that were asked for.
+/// Stored documents of one segment, or their ids alone, that were asked for.
 pub(super) struct StoredPlan {
     segment: usize,
-    plan: DocPlan,
+    plan: Plan,
     slots: Vec<Slot>,
 }
 
-/// Asks for the blocks of the hits' stored documents.
+enum Plan {
+    Documents(DocPlan),
+    Ids(DocIdsPlan),
+}
+
+/// What was read of one hit.
+struct Stored {
+    id: DocId,
+    /// `None` where the id is all that the hit needs.
+    json: Option<String>,
+}
+
+/// Asks for the blocks of the hits' stored documents, or of their ids where the hits show nothing else.
 pub(super) fn want_documents<F: File>(
     search: &Search<'_, F>,
+    request: &SearchRequest,
     page: &[Ranked],
     batch: &mut Batch,
 ) -> Result<Vec<StoredPlan>> {
+    let selects_nothing = request.select.as_ref().is_some_and(Vec::is_empty) && search.ask.highlights.is_empty();
     let mut plans = Vec::new();
     for (ix, segment) in search.segments.iter().enumerate() {
         let here = page.iter().map(|one| one.address).filter(|address| address.segment.0 as usize == ix);
@@ -48,10 +62,21 @@ pub(super) fn want_documents<F: File>(
         }
         let segment = &segment.segment;
         let missing = || Error::new(ErrorKind::Corrupt, format!("segment {} has no stored documents", segment.id()));
-        let index = segment.docs().ok_or_else(missing)?;
-        let plan = index.plan(&docs).map_err(|error| Error::from(error).at(format!("segment {}", segment.id())))?;
-        let ranges = plan.ranges(index).into_iter();
-        let slots = ranges.map(|range| batch.push(ix, SectionKind::Docs, FieldOrd(0), range)).collect();
+        let at = |error| Error::from(error).at(format!("segment {}", segment.id()));
+        let (plan, kind, ranges) = match segment.doc_ids().filter(|_| selects_nothing) {
+            Some(index) => {
+                let plan = index.plan(&docs).map_err(at)?;
+                let ranges = plan.ranges(index);
+                (Plan::Ids(plan), SectionKind::DocIds, ranges)
+            }
+            None => {
+                let index = segment.docs().ok_or_else(missing)?;
+                let plan = index.plan(&docs).map_err(at)?;
+                let ranges = plan.ranges(index);
+                (Plan::Documents(plan), SectionKind::Docs, ranges)
+            }
+        };
+        let slots = ranges.into_iter().map(|range| batch.push(ix, kind, FieldOrd(0), range)).collect();
         plans.push(StoredPlan { segment: ix, plan, slots });
     }
     Ok(plans)
@@ -66,15 +91,22 @@ pub(super) fn build<F: File>(
     fetched: &Fetched,
     explain: impl Fn(&Ranked) -> Result<Explanation>,
 ) -> Result<Vec<Hit>> {
-    let mut documents: Vec<Vec<StoredDocument>> = vec![Vec::new(); search.segments.len()];
+    let mut documents: Vec<Vec<Stored>> = Vec::new();
+    documents.resize_with(search.segments.len(), Vec::new);
     for plan in stored {
         let segment = &search.segments[plan.segment].segment;
-        let Some(index) = segment.docs() else { continue };
         let buffers: Vec<_> = plan.slots.iter().map(|&slot| fetched.get(slot).cloned()).collect::<Result<_>>()?;
-        let mut found = plan
-            .plan
-            .decode(index, &buffers)
-            .map_err(|error| Error::from(error).at(format!("segment {}", segment.id())))?;
+        let found = match (&plan.plan, segment.docs(), segment.doc_ids()) {
+            (Plan::Documents(plan), Some(index), _) => plan.decode(index, &buffers).map(|found| {
+                found.into_iter().map(|one| Stored { id: one.id, json: Some(one.json) }).collect::<Vec<_>>()
+            }),
+            (Plan::Ids(plan), _, Some(index)) => {
+                let ids = plan.decode(index, &buffers);
+                ids.map(|ids| ids.into_iter().map(|id| Stored { id, json: None }).collect())
+            }
+            _ => continue,
+        };
+        let mut found = found.map_err(|error| Error::from(error).at(format!("segment {}", segment.id())))?;
         // Taken from the end, in page order.
         found.reverse();
         documents[plan.segment] = found;
@@ -85,7 +117,7 @@ pub(super) fn build<F: File>(
         .map(|one| {
             let missing = || Error::new(ErrorKind::Corrupt, format!("{:?} was not read", one.address));
             let stored = documents[one.address.segment.0 as usize].pop().ok_or_else(missing)?;
-            let mut doc = parse(&stored.json, one.address)?;
+            let mut doc = stored.json.map_or_else(|| Ok(Map::new()), |json| parse(&json, one.address))?;
             let highlights = markers.iter().flat_map(|marker| marker.mark(&doc)).collect();
             if let Some(select) = &select {
                 doc.retain(|name, _| select.contains(name.as_str()));

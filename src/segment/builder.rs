@@ -289,10 +289,14 @@ impl<S: Storage> FieldsWriter<'_, S> {
             self.file.append(&mut piece).await?;
         }
         let mut last = Vec::new();
-        let index = docs.finish(&mut last);
+        let mut parts = docs.finish(&mut last);
         self.file.append(&mut last).await?;
         self.file.end();
-        self.file.pin(SectionKind::DocsIndex, FieldOrd(0), index);
+        self.file.pin(SectionKind::DocsIndex, FieldOrd(0), parts.index);
+        self.file.begin(SectionKind::DocIds, FieldOrd(0));
+        self.file.append(&mut parts.ids).await?;
+        self.file.end();
+        self.file.pin(SectionKind::DocIdsIndex, FieldOrd(0), parts.ids_index);
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use crate::codec::PostingsCodec;
 /// The only codec of every kind but postings.
 pub(super) const CODEC: u16 = 1;
 
-/// What a section holds. One per field and kind, `docs` and `checksums` once per segment.
+/// What a section holds. One per field and kind, those of documents and `checksums` once per segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u16)]
 pub enum SectionKind {
@@ -47,11 +47,15 @@ pub enum SectionKind {
     GraphMeta = 17,
     /// Neighbours of vectors, cell after cell.
     Adjacency = 18,
+    /// Ids of documents.
+    DocIds = 19,
+    /// Where each block of them is; pinned.
+    DocIdsIndex = 20,
 }
 
 impl SectionKind {
     /// All kinds, ascending by number.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::Terms,
         Self::TermIndex,
         Self::Postings,
@@ -70,6 +74,8 @@ impl SectionKind {
         Self::CellCodes,
         Self::GraphMeta,
         Self::Adjacency,
+        Self::DocIds,
+        Self::DocIdsIndex,
     ];
 
     /// The kind with this number.
@@ -87,6 +93,7 @@ impl SectionKind {
                 | Self::VectorsMeta
                 | Self::CellsMeta
                 | Self::GraphMeta
+                | Self::DocIdsIndex
                 | Self::Checksums
         )
     }
@@ -102,12 +109,13 @@ impl SectionKind {
                 | Self::CellCenters
                 | Self::CellCodes
                 | Self::Adjacency
+                | Self::DocIds
         )
     }
 
     /// Whether there is one per field, not one per segment.
     pub const fn is_per_field(self) -> bool {
-        !matches!(self, Self::Docs | Self::DocsIndex | Self::Checksums)
+        !matches!(self, Self::Docs | Self::DocsIndex | Self::DocIds | Self::DocIdsIndex | Self::Checksums)
     }
 
     /// Version of the bytes that this build writes.
@@ -145,6 +153,8 @@ impl SectionKind {
             Self::CellCodes => "codes of cells",
             Self::GraphMeta => "graph metadata",
             Self::Adjacency => "neighbours of vectors",
+            Self::DocIds => "document ids",
+            Self::DocIdsIndex => "document id index",
         }
     }
 }

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     codec::PostingsCodec,
     columns::ColumnMeta,
-    docstore::DocStoreIndex,
+    docstore::{DocIdsIndex, DocStoreIndex},
     error::{Error, Result},
     graph::{GraphMeta, cells::CellsMeta},
     ids::{FieldOrd, SegmentId},
@@ -29,6 +29,7 @@ pub struct SegmentParts {
     /// By field ordinal.
     fields: Vec<FieldParts>,
     docs: Option<Arc<DocStoreIndex>>,
+    doc_ids: Option<Arc<DocIdsIndex>>,
 }
 
 /// Parsed metadata of one field.
@@ -82,6 +83,10 @@ impl SegmentParts {
                 SectionKind::DocsIndex => {
                     let index = DocStoreIndex::parse(bytes).map_err(|error| Error::from(error).at(name()))?;
                     parts.docs = Some(Arc::new(index));
+                }
+                SectionKind::DocIdsIndex => {
+                    let index = DocIdsIndex::parse(bytes).map_err(|error| Error::from(error).at(name()))?;
+                    parts.doc_ids = Some(Arc::new(index));
                 }
                 SectionKind::TermIndex => {
                     let index = TermIndex::parse(bytes).map_err(|error| error.at(name()))?;
@@ -195,6 +200,11 @@ impl<F: File> OpenSegment<F> {
     /// Where stored documents are; every segment has them.
     pub fn docs(&self) -> Option<&Arc<DocStoreIndex>> {
         self.parts.docs.as_ref()
+    }
+
+    /// Where their ids alone are; `None` if the segment was written before there was such a section.
+    pub fn doc_ids(&self) -> Option<&Arc<DocIdsIndex>> {
+        self.parts.doc_ids.as_ref()
     }
 
     /// Term dictionary of a text, keyword or id field; `None` if the segment is older than the field.

@@ -6,7 +6,7 @@ use super::{Walk, hash, postings::FieldReport};
 use crate::{
     bitset::BitSet,
     columns::{ColumnKind, ColumnMeta},
-    docstore::DocStoreIndex,
+    docstore::{DocIdsIndex, DocStoreIndex},
     error::{Error, ErrorKind, Result},
     ids::{DocId, FieldOrd},
     schema::FieldKind,
@@ -76,6 +76,11 @@ impl Walk<'_> {
             None => {
                 self.structure_problem(segment.id(), SectionKind::DocsIndex, FieldOrd(0), &corrupt("there is none"));
             }
+        }
+        if let Some(index) = segment.doc_ids().cloned()
+            && let Err(error) = self.doc_ids(segment, &index, live, &ids).await
+        {
+            self.failed(segment, SectionKind::DocIds, FieldOrd(0), error)?;
         }
         Ok(())
     }
@@ -233,6 +238,47 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// Every live document has the id here under which it is indexed.
+    async fn doc_ids<F: File>(
+        &mut self,
+        segment: &OpenSegment<VerifiedFile<F>>,
+        index: &DocIdsIndex,
+        live: Option<&BitSet>,
+        ids: &HashMap<u32, u64>,
+    ) -> Result<()> {
+        if index.num_docs() != segment.max_doc() {
+            return Err(corrupt(format!("{} ids, the segment has {} documents", index.num_docs(), segment.max_doc())));
+        }
+        if index.data_len() != segment.reader().section_len(SectionKind::DocIds, FieldOrd(0)) {
+            return Err(corrupt(format!("the index speaks of {} bytes", index.data_len())));
+        }
+        let (mut block, mut doc) = (0, 0);
+        while block < index.num_blocks() {
+            let start = index.block_range(block).start;
+            let mut end = block + 1;
+            while end < index.num_blocks() && index.block_range(end).end - start <= WINDOW_BYTES {
+                end += 1;
+            }
+            let range = start..index.block_range(end - 1).end;
+            let bytes = segment.reader().read_one(SectionKind::DocIds, FieldOrd(0), range).await?;
+            self.turn(bytes.len() as u64).await?;
+            for one in block..end {
+                let at = index.block_range(one);
+                let decoded = index.block(one, &bytes[(at.start - start) as usize..(at.end - start) as usize])?;
+                for ix in 0..decoded.num_ids() {
+                    let id = decoded.id(ix)?;
+                    let is_live = live.is_none_or(|live| live.contains(doc));
+                    if is_live && ids.get(&doc) != Some(&hash(&id.to_term())) {
+                        return Err(corrupt(format!("document {doc} is not indexed under its id {id}")));
+                    }
+                    doc += 1;
+                }
+            }
+            block = end;
+        }
+        Ok(())
+    }
+
     fn block<F: File>(
         &mut self,
         segment: &OpenSegment<F>,
@@ -244,7 +290,7 @@ impl Walk<'_> {
     ) -> Result<()> {
         let decoded = index.decode_block(block, bytes)?;
         for (ix, doc) in index.block_docs(block).enumerate() {
-            let record = decoded.record(ix).ok_or_else(|| corrupt(format!("document {doc} is not in it")))?;
+            let record = decoded.record(ix)?;
             let Some(id) = DocId::from_term(record.id_term) else {
                 return Err(corrupt(format!("document {doc} has no valid id")));
             };

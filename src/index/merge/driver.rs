@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   for each field: norms (kept, one byte per document), postings while terms are set aside, terms; its column
-//!   stored documents; vectors; pinned sections, checksums, table of contents
+//!   stored documents while their ids are set aside, those; vectors; pinned sections, checksums, table of contents
 //! ```
 //!
 //! Memory: the mergers' windows, which are cut to the budget, and what no merger can do without: one byte per
@@ -18,7 +18,7 @@ use crate::{
     bitset::{BitSet, DocMap, DocOrder},
     codec::PostingsCodec,
     columns::{ColumnKind, ColumnMerger},
-    docstore::DocStoreMerger,
+    docstore::{DocStoreMerger, DocStoreParts},
     error::{Error, ErrorKind, Result},
     ids::{FieldOrd, SegmentId},
     index::{
@@ -221,7 +221,7 @@ impl<S: Storage, F: File> Merge<'_, S, F> {
             }
         }
         self.pace.phase = Phase::MergeDocs;
-        self.stored(&mut out).await?;
+        self.stored(&mut out, spill_names).await?;
         self.pace.phase = Phase::MergeVectors;
         for (field, spec) in schema.fields() {
             if let FieldKind::Vector(options) = &spec.kind {
@@ -381,9 +381,11 @@ impl<S: Storage, F: File> Merge<'_, S, F> {
         Ok(())
     }
 
-    async fn stored(&mut self, out: &mut SegmentFileWriter<S::Writer>) -> Result<()> {
+    async fn stored(&mut self, out: &mut SegmentFileWriter<S::Writer>, spill_names: &mut Vec<String>) -> Result<()> {
+        let mut spills = Spills { storage: self.target, id: self.id, names: spill_names };
+        let spilled_ids = spills.spill(self.window_bytes as usize);
         if let Some(order) = self.docs.order().cloned() {
-            return self.stored_in_order(out, order).await;
+            return self.stored_in_order(out, order, spilled_ids).await;
         }
         let missing = |id| Error::new(ErrorKind::Corrupt, format!("segment {id} has no document index"));
         let sources = self
@@ -391,7 +393,8 @@ impl<S: Storage, F: File> Merge<'_, S, F> {
             .iter()
             .map(|source| source.segment.docs().cloned().ok_or_else(|| missing(source.segment.id())));
         let mut merger = DocStoreMerger::new(sources.collect::<Result<_>>()?, Arc::clone(&self.docs));
-        let mut data = Vec::new();
+        let mut spilled_ids = spilled_ids;
+        let (mut data, mut ids) = (Vec::new(), Vec::new());
         out.begin(SectionKind::Docs, FieldOrd(0));
         loop {
             let wants = merger.wanted();
@@ -400,14 +403,16 @@ impl<S: Storage, F: File> Merge<'_, S, F> {
             }
             let bytes = self.read(SectionKind::Docs, FieldOrd(0), &wants).await?;
             merger.feed(&bytes, &mut data)?;
-            self.account(merger.memory_bytes() + total_len(&bytes) + data.capacity() + out.memory_bytes());
+            let set_aside = spilled_ids.memory_bytes() + ids.capacity();
+            self.account(merger.memory_bytes() + total_len(&bytes) + data.capacity() + set_aside + out.memory_bytes());
             out.append(&mut data).await?;
+            merger.take_ids(&mut ids);
+            spilled_ids.append(&mut ids).await?;
         }
-        let index = merger.finish(&mut data)?;
+        let parts = merger.finish(&mut data)?;
         out.append(&mut data).await?;
         out.end();
-        out.pin(SectionKind::DocsIndex, FieldOrd(0), index);
-        Ok(())
+        end_stored(out, parts, spilled_ids).await
     }
 
     async fn vectors(
@@ -451,6 +456,21 @@ impl<S: Storage, F: File> Merge<'_, S, F> {
         out.pin(SectionKind::VectorsMeta, field, meta);
         Ok(())
     }
+}
+
+/// Writes what follows the stored documents: their index, their ids and the index of those.
+pub(super) async fn end_stored<S: Storage>(
+    out: &mut SegmentFileWriter<S::Writer>,
+    mut parts: DocStoreParts,
+    mut ids: Spill<S>,
+) -> Result<()> {
+    out.pin(SectionKind::DocsIndex, FieldOrd(0), parts.index);
+    ids.append(&mut parts.ids).await?;
+    out.begin(SectionKind::DocIds, FieldOrd(0));
+    ids.drain_into(out).await?;
+    out.end();
+    out.pin(SectionKind::DocIdsIndex, FieldOrd(0), parts.ids_index);
+    Ok(())
 }
 
 fn total_len(bytes: &[Bytes]) -> usize {

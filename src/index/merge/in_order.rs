@@ -4,14 +4,14 @@ use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
 
-use super::driver::Merge;
+use super::driver::{Merge, end_stored};
 use crate::{
     bitset::DocOrder,
     columns::{ColumnKind, ColumnReorderer},
     docstore::DocStoreReorderer,
     error::{Error, ErrorKind, Result},
     ids::FieldOrd,
-    segment::{SectionKind, SegmentFileWriter},
+    segment::{SectionKind, SegmentFileWriter, Spill},
     storage::{File, Storage},
     vectors::{VectorsReader, VectorsReorderer},
 };
@@ -58,25 +58,28 @@ impl<S: Storage, F: File> Merge<'_, S, F> {
         &mut self,
         out: &mut SegmentFileWriter<S::Writer>,
         order: Arc<DocOrder>,
+        mut spilled_ids: Spill<S>,
     ) -> Result<()> {
         let segment = &self.sources[SOURCE].segment;
         let missing = || Error::new(ErrorKind::Corrupt, format!("segment {} has no document index", segment.id()));
         let index = segment.docs().cloned().ok_or_else(missing)?;
         let budget = usize::try_from(self.spare_bytes).unwrap_or(usize::MAX);
         let mut reorderer = DocStoreReorderer::new(index, order, budget)?;
-        let mut data = Vec::new();
+        let (mut data, mut ids) = (Vec::new(), Vec::new());
         out.begin(SectionKind::Docs, FieldOrd(0));
         while let Some(wanted) = reorderer.wanted() {
             let bytes = self.read_one(SectionKind::Docs, FieldOrd(0), wanted).await?;
             reorderer.feed(&bytes, &mut data)?;
-            self.account(reorderer.memory_bytes() + bytes.len() + data.capacity() + out.memory_bytes());
+            let set_aside = spilled_ids.memory_bytes() + ids.capacity();
+            self.account(reorderer.memory_bytes() + bytes.len() + data.capacity() + set_aside + out.memory_bytes());
             out.append(&mut data).await?;
+            reorderer.take_ids(&mut ids);
+            spilled_ids.append(&mut ids).await?;
         }
-        let index = reorderer.finish(&mut data)?;
+        let parts = reorderer.finish(&mut data)?;
         out.append(&mut data).await?;
         out.end();
-        out.pin(SectionKind::DocsIndex, FieldOrd(0), index);
-        Ok(())
+        end_stored(out, parts, spilled_ids).await
     }
 
     pub(super) async fn vectors_in_order(
