@@ -162,6 +162,22 @@ impl BitSet {
         (self.words[first] & from).count_ones() + middle + (self.words[last] & to).count_ones()
     }
 
+    /// Whether some number of `start..end` is in the set.
+    pub fn has_any(&self, start: u32, end: u32) -> bool {
+        let end = end.min(self.len);
+        if start >= end {
+            return false;
+        }
+        let (first, last) = (start as usize / 64, (end as usize - 1) / 64);
+        let from = u64::MAX << (start % 64);
+        let to = u64::MAX >> (63 - (end - 1) % 64);
+        if first == last {
+            return self.words[first] & from & to != 0;
+        }
+        let middle = &self.words[first + 1..last];
+        self.words[first] & from != 0 || self.words[last] & to != 0 || middle.iter().any(|&word| word != 0)
+    }
+
     /// Whether nothing is in the set.
     pub fn is_clear(&self) -> bool {
         self.words.iter().all(|&word| word == 0)

@@ -25,6 +25,8 @@ const SUITES: &[(&str, Suite)] = &[
     ("quality", quality::run),
     ("storage", storage::run),
     ("text", text::run),
+    ("text-classes", text::classes),
+    ("text-profile", text::profile),
     ("text-differential", text::differential),
     ("vectors", vectors::run),
 ];

@@ -206,6 +206,11 @@ impl ColumnMeta {
         }
     }
 
+    /// Where all blocks are in the `column` stream: one behind the other.
+    pub fn blocks_range(&self) -> Range<u64> {
+        self.offsets.first().copied().unwrap_or(0)..self.offsets.last().copied().unwrap_or(0)
+    }
+
     /// Documents of a block. Empty for one that does not exist.
     pub fn block_docs(&self, block: u32) -> Range<u32> {
         let start = block.saturating_mul(BLOCK_DOCS).min(self.num_docs);

@@ -68,9 +68,9 @@ impl SegmentColumns {
     /// Asks for all blocks that have values, if the column is small: then it is not worth a wave of its own to know
     /// which of them are needed.
     pub fn want_small(&mut self, batch: &mut Batch, segment: usize, field: FieldOrd, column: &ColumnMeta) {
-        let blocks = column.blocks();
-        if blocks.iter().map(|block| block.len).sum::<u64>() <= SMALL_BYTES {
-            (0..blocks.len() as u32).for_each(|block| self.want(batch, segment, field, column, block));
+        let blocks = column.blocks_range();
+        if blocks.end - blocks.start <= SMALL_BYTES {
+            self.want_range(batch, segment, field, blocks);
         }
     }
 

@@ -58,7 +58,7 @@ impl Countable<'_> {
         let docs = self.column.block_docs(block);
         let accepts = self.accept.is_none_or(|ranges| self.column.verdict(block, ranges) != BlockVerdict::None);
         let has_values = self.column.blocks().get(block as usize).is_some_and(|meta| meta.num_values > 0);
-        accepts && has_values && self.matching.next_set(docs.start).is_some_and(|doc| doc < docs.end)
+        accepts && has_values && self.matching.has_any(docs.start, docs.end)
     }
 }
 

@@ -415,6 +415,7 @@ impl<F: File> Search<'_, F> {
                 return Ok(Total { count: leg.ranking.len() as u64, is_exact });
             }
             (None, ..) if self.ask.legs.vector => leg.num_matched,
+            (None, Some(_), Some(plan)) if let Some(known) = plan.known_count(filters)? => known,
             (None, Some(sets), _) => sets.iter().map(|set| u64::from(set.count())).sum(),
             (None, None, Some(plan)) if self.ask.total == TotalMode::AtLeast => return plan.total_at_least(filters),
             (None, None, Some(plan)) => return plan.total(filters, self.cancel),

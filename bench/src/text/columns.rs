@@ -24,10 +24,10 @@ use tantivy::{
 use super::{
     corpus::{ANALYZER, Corpus},
     engines::{DAY_SECONDS, MONTHS, Peer, id_of, month_of, seconds_of, stamp_of},
-    measure::{Measured, Timed},
+    measure::{Measured, Timed, over_and_over},
     tasks::Drawer,
 };
-use crate::Effort;
+use crate::{Effort, report::Row};
 
 /// Memory of the build: one segment of the whole corpus.
 const BUILD_BYTES: u64 = 1 << 30;
@@ -187,6 +187,27 @@ pub fn measure(corpus: &Corpus, peer: &Peer, is_meant: impl Fn(&str) -> bool, ef
         );
     }
     measured
+}
+
+/// Runs our side of the classes over and over, for a profiler to look at.
+pub fn profile(corpus: &Corpus, is_meant: impl Fn(&str) -> bool, effort: Effort) -> Vec<Row> {
+    let mut classes = classes(corpus, if effort == Effort::Quick { 10 } else { 30 });
+    classes.retain(|(name, _)| is_meant(name));
+    if classes.is_empty() {
+        return Vec::new();
+    }
+    let index = block_on(make(corpus)).expect("room in memory");
+    let cancel = Cancel::new();
+    let run = |(name, asks): &(&str, Vec<Ask>)| {
+        let requests: Vec<SearchRequest> = asks.iter().map(Ask::request).collect();
+        let round = || {
+            for request in &requests {
+                black_box(block_on(index.search(request, &cancel)).expect("the index is sound"));
+            }
+        };
+        over_and_over(name, requests.len(), round)
+    };
+    classes.iter().map(run).collect()
 }
 
 fn classes(corpus: &Corpus, per_class: usize) -> Vec<(&'static str, Vec<Ask>)> {

@@ -5,6 +5,7 @@ use std::{hint::black_box, time::Instant};
 use serde::Serialize;
 
 use super::{
+    ask::Ask,
     engines::{Mode, Ours, Peer},
     tasks::Class,
 };
@@ -101,6 +102,32 @@ pub fn measure(ours: &Ours, peer: &Peer, class: &Class, effort: Effort) -> Vec<M
         Timed { class: class.name.clone(), mode: mode.name(), queries: queries.len() }.run(mine, theirs, effort)
     };
     class.modes.iter().map(of_mode).collect()
+}
+
+/// How long each class and mode runs for a profiler.
+const PROFILE_SECONDS: f64 = 6.0;
+
+/// Mean time of ours alone, in the modes whose names are meant.
+pub fn alone(ours: &Ours, class: &Class, is_meant: impl Fn(&str) -> bool) -> Vec<Row> {
+    let queries: Vec<_> = class.asks.iter().map(Ask::ours).collect();
+    let modes = class.modes.iter().filter(|mode| is_meant(&mode.name()));
+    let run = |mode: Mode| {
+        let round = || queries.iter().for_each(|query| drop(black_box(ours.run(query, mode))));
+        over_and_over(&format!("{}-{}", class.name, mode.name()), queries.len(), round)
+    };
+    modes.map(|&mode| run(mode)).collect()
+}
+
+/// Mean time of the queries of a round.
+pub fn over_and_over(name: &str, queries: usize, round: impl Fn()) -> Row {
+    eprintln!("running {name} in process {}", std::process::id());
+    let (started, mut rounds) = (Instant::now(), 0);
+    while started.elapsed().as_secs_f64() < PROFILE_SECONDS {
+        round();
+        rounds += 1;
+    }
+    let mean = started.elapsed().as_secs_f64() * 1e6 / (rounds * queries.max(1)) as f64;
+    Row::smaller_is_better(&format!("alone-{name}"), mean, "us", "none", mean)
 }
 
 fn micros<T>(work: impl FnOnce() -> T) -> f64 {

@@ -44,6 +44,15 @@ impl Bench {
         Self { collections: names, corpus, ours, peer, classes }
     }
 
+    /// Times of the classes that are meant.
+    fn measured(&self, effort: Effort) -> Vec<Measured> {
+        let classes = self.classes.iter().filter(|class| is_meant(&class.name));
+        let mut measured: Vec<Measured> =
+            classes.flat_map(|class| measure::measure(&self.ours, &self.peer, class, effort)).collect();
+        measured.extend(columns::measure(&self.corpus, &self.peer, is_meant, effort));
+        measured
+    }
+
     /// How many queries both answer alike; the note has the first that they do not.
     fn compare(&self) -> Vec<Row> {
         assert!(self.corpus.len() >= 100_000, "{} documents", self.corpus.len());
@@ -76,17 +85,37 @@ pub fn differential(effort: Effort) -> Vec<Row> {
     rows
 }
 
+/// Whether a class is to be measured. For work on some kinds of queries `$TEXT_CLASS` has parts of names, with commas
+/// between them.
+fn is_meant(class: &str) -> bool {
+    env::var("TEXT_CLASS").unwrap_or_default().split(',').any(|part| class.contains(part))
+}
+
+/// Measures classes and neither compares answers nor anything else: for work on some kinds of queries.
+pub fn classes(effort: Effort) -> Vec<Row> {
+    let bench = Bench::prepare(effort);
+    bench.measured(effort).iter().map(Measured::row).collect()
+}
+
+/// Runs our side of the classes over and over, `$TEXT_MODE` alone if that is given, for a profiler to look at.
+pub fn profile(effort: Effort) -> Vec<Row> {
+    let names = if effort == Effort::Quick { corpus::SMALL } else { corpus::WHOLE };
+    let corpus = Corpus::load(names);
+    let mode = env::var("TEXT_MODE").ok();
+    let mut rows = columns::profile(&corpus, is_meant, effort);
+    let ours = Ours::build(&corpus);
+    for class in tasks::classes(&corpus, effort).iter().filter(|class| is_meant(&class.name)) {
+        rows.extend(measure::alone(&ours, class, |name| mode.as_ref().is_none_or(|mode| mode == name)));
+    }
+    rows
+}
+
 /// Compares, then measures every class.
 pub fn run(effort: Effort) -> Vec<Row> {
     let mut bench = Bench::prepare(effort);
-    // For work on some kinds of queries: parts of names, with commas between them.
-    let only = env::var("TEXT_CLASS").unwrap_or_default();
-    let is_meant = |class: &str| only.split(',').any(|part| class.contains(part));
     bench.classes.retain(|class| is_meant(&class.name));
     let mut rows = bench.compare();
-    let mut measured: Vec<Measured> =
-        bench.classes.iter().flat_map(|class| measure::measure(&bench.ours, &bench.peer, class, effort)).collect();
-    measured.extend(columns::measure(&bench.corpus, &bench.peer, is_meant, effort));
+    let measured = bench.measured(effort);
     export(&bench, &measured).unwrap_or_else(|error| panic!("queries for the package: {error}"));
     let mean = geometric_mean(measured.iter().map(Measured::ratio));
     rows.push(

@@ -259,6 +259,15 @@ impl Plan {
         Ok(total)
     }
 
+    /// How many documents match, exactly, where statistics tell it: nothing is looked at.
+    ///
+    /// # Errors
+    /// As [`Self::top_k`].
+    pub fn known_count(&self, filters: &[SegmentFilter]) -> Result<Option<u64>> {
+        self.check_ready()?;
+        Ok(self.runs(filters)?.map(|run| run.known()).sum())
+    }
+
     fn count_run(&self, run: &SegmentRun<'_>, cancel: &Cancel) -> Result<u64> {
         cancel.check()?;
         if let Some(count) = run.known() {
