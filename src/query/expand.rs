@@ -10,14 +10,12 @@ use bytes::Bytes;
 use crate::{
     codec::DecodeError,
     error::{Error, Result},
-    ids::FieldOrd,
     postings::TextStream,
     query::{
         Plan,
         bind::{PatternLeaf, TermLeaf},
         bm25,
-        plan::{PATTERN_GAP, PatternTerm, PatternWeight, SegmentTerm, Slot},
-        scorer::term::TermWeight,
+        plan::{PATTERN_GAP, PatternTerm, PatternWeight, SegmentTerm, Slot, TermStats},
     },
     terms::{FuzzyPattern, TermCursor, TermInfo, TermMatcher, TermPattern},
     topk::order,
@@ -158,11 +156,6 @@ impl Plan {
         }
     }
 
-    fn weight_of(&self, field: FieldOrd, doc_freq: u64) -> TermWeight {
-        let stats = &self.fields[&field];
-        TermWeight { weight: bm25::idf(doc_freq, stats.totals.doc_count), lengths: stats.lengths.clone() }
-    }
-
     /// Makes terms of the most frequent ones of a pattern at the end of a phrase, the most frequent first.
     fn expand_last(&mut self, leaf: usize) -> Vec<(usize, f32)> {
         let mut found = BTreeMap::<Vec<u8>, (u64, Vec<(usize, TermInfo)>)>::new();
@@ -193,8 +186,7 @@ impl Plan {
     fn add_term(&mut self, leaf: TermLeaf, doc_freq: u64, infos: Vec<(usize, TermInfo)>) -> usize {
         let weight = self.weight_of(leaf.field, doc_freq);
         self.terms.push(leaf);
-        self.term_doc_freqs.push(doc_freq);
-        self.term_weights.push(weight);
+        self.term_stats.push(TermStats { weight, doc_freq });
         self.data.iter_mut().for_each(|data| data.terms.push(SegmentTerm::default()));
         for (segment, info) in infos {
             if let Some(found) = self.data[segment].terms.last_mut() {
@@ -243,8 +235,7 @@ impl Plan {
                 if is_exact { (own_doc_freq, self.weight_of(field, own_doc_freq)) } else { (doc_freq, weight.clone()) };
             terms.push((self.terms.len(), boost));
             self.terms.push(TermLeaf { field, term, scored, positions: false });
-            self.term_doc_freqs.push(doc_freq);
-            self.term_weights.push(weight);
+            self.term_stats.push(TermStats { weight, doc_freq });
             self.data.iter_mut().for_each(|data| data.terms.push(SegmentTerm::default()));
             for (segment, info) in infos {
                 if let Some(found) = self.data[segment].terms.last_mut() {

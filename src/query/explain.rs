@@ -84,11 +84,11 @@ impl Explainer<'_> {
                     return None;
                 }
                 let ((freq, norm), value) = (scorer.freq_and_norm(), scorer.score());
-                let (term, weight) = (&plan.terms[*leaf], &plan.term_weights[*leaf]);
-                let stats = plan.fields.get(&term.field)?;
+                let (term, weight) = (&plan.terms[*leaf], &plan.term_stats[*leaf].weight);
+                let stats = plan.field_stats(term.field)?;
                 let parts = format!(
                     "boost {boost} * idf {} (in {} of {} documents)",
-                    weight.weight, plan.term_doc_freqs[*leaf], stats.totals.doc_count
+                    weight.weight, plan.term_stats[*leaf].doc_freq, stats.totals.doc_count
                 );
                 let what = format!("{}:{}", (self.names)(term.field), shown(&term.term));
                 let weight = TermWeight { weight: weight.weight * boost, lengths: weight.lengths.clone() };
@@ -102,8 +102,9 @@ impl Explainer<'_> {
                 let ((freq, norm), value) = (scorer.freq_and_norm(), scorer.score());
                 let words: Vec<_> = leaves.iter().map(|&(_, leaf)| shown(&plan.terms[leaf].term)).collect();
                 let first = leaves.first()?.1;
-                let idf = leaves.iter().map(|&(_, leaf)| f64::from(plan.term_weights[leaf].weight)).sum::<f64>() as f32;
-                let weight = TermWeight { weight: idf * boost, lengths: plan.term_weights[first].lengths.clone() };
+                let idf =
+                    leaves.iter().map(|&(_, leaf)| f64::from(plan.term_stats[leaf].weight.weight)).sum::<f64>() as f32;
+                let weight = TermWeight { weight: idf * boost, lengths: plan.term_stats[first].weight.lengths.clone() };
                 let what = format!("{}:\"{}\"", (self.names)(plan.terms[first].field), words.join(" "));
                 Some(self.bm25(what, value, freq, norm, &weight, format!("boost {boost} * sum of idf {idf}")))
             }

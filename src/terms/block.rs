@@ -35,7 +35,7 @@ impl<'a> Header<'a> {
 }
 
 /// Shared length and suffix of the next key.
-#[inline]
+#[inline(always)]
 fn next_key<'a>(keys: &mut Reader<'a>) -> Result<(usize, &'a [u8]), DecodeError> {
     let head = keys.u8()?;
     let (mut shared, mut len) = (usize::from(head >> 4), usize::from(head & 15));
@@ -48,6 +48,22 @@ fn next_key<'a>(keys: &mut Reader<'a>) -> Result<(usize, &'a [u8]), DecodeError>
     Ok((shared, keys.bytes(len)?))
 }
 
+/// A vint of up to three bytes with at least one byte behind them: nothing else has to be checked.
+#[inline(always)]
+fn short_vint(bytes: &[u8], at: &mut usize) -> Option<u32> {
+    let word = u32::from_le_bytes(*bytes.get(*at..)?.first_chunk()?);
+    if word & 0x80 == 0 {
+        *at += 1;
+        return Some(word & 0x7f);
+    }
+    if word & 0x8000 == 0 {
+        *at += 2;
+        return Some(word & 0x7f | word >> 1 & 0x3f80);
+    }
+    *at += 3;
+    (word & 0x80_0000 == 0).then_some(word & 0x7f | word >> 1 & 0x3f80 | word >> 2 & 0x1f_c000)
+}
+
 /// Reads infos one after another, keeping what they are relative to.
 #[derive(Debug, Clone, Default)]
 struct InfoState {
@@ -56,6 +72,45 @@ struct InfoState {
 }
 
 impl InfoState {
+    /// Goes behind an info, of which only the next ones need to know where it ends.
+    #[inline]
+    fn pass(&mut self, options: FieldOptions, infos: &mut Reader<'_>) -> Result<(), DecodeError> {
+        match self.pass_short(options, infos.rest()) {
+            Some(len) => infos.skip(len),
+            None => self.next(options, infos).map(|_| ()),
+        }
+    }
+
+    /// The same of an info of short numbers, with others behind it; its length. `None`, and nothing done, of one that
+    /// [`Self::next`] has to read.
+    #[inline(always)]
+    fn pass_short(&mut self, options: FieldOptions, infos: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        let doc_freq = short_vint(infos, &mut at)?;
+        let extra = if options.freqs { short_vint(infos, &mut at)? } else { 0 };
+        let (mut len, mut singleton) = (0, self.last_singleton);
+        match doc_freq {
+            0 => return None,
+            1 => {
+                let delta = short_vint(infos, &mut at)?;
+                let doc = i64::from(self.last_singleton) + (i64::from(delta >> 1) ^ -i64::from(delta & 1));
+                if options.positions {
+                    let last = short_vint(infos, &mut at)?;
+                    len = if extra == 0 { 0 } else { u64::from(last) };
+                }
+                singleton = u32::try_from(doc).ok().filter(|&doc| doc < u32::MAX)?;
+            }
+            _ => {
+                len = u64::from(short_vint(infos, &mut at)?) + u64::from(short_vint(infos, &mut at)?);
+                if options.positions {
+                    len += u64::from(short_vint(infos, &mut at)?);
+                }
+            }
+        }
+        (self.start, self.last_singleton) = (self.start.checked_add(len)?, singleton);
+        Some(at)
+    }
+
     #[inline]
     fn next(&mut self, options: FieldOptions, infos: &mut Reader<'_>) -> Result<TermInfo, DecodeError> {
         let doc_freq = infos.vint()?;
@@ -127,7 +182,7 @@ pub fn find(options: FieldOptions, block: &[u8], term: &[u8]) -> Result<Option<T
             if equal == rest.len() {
                 let mut state = InfoState { start: header.start, last_singleton: 0 };
                 for _ in 0..ix {
-                    state.next(options, &mut header.infos)?;
+                    state.pass(options, &mut header.infos)?;
                 }
                 return state.next(options, &mut header.infos).map(Some);
             }

@@ -149,6 +149,9 @@ impl TermIndex {
     fn blocks_up_to(&self, term: &[u8]) -> usize {
         let head = head(term);
         let mut low = self.heads.partition_point(|&known| known < head);
+        if self.heads.get(low) != Some(&head) {
+            return low;
+        }
         let mut high = low + self.heads[low..].partition_point(|&known| known == head);
         while low < high {
             let middle = low.midpoint(high);

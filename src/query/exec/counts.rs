@@ -219,7 +219,7 @@ impl SegmentRun<'_> {
                                     *word |= bits;
                                 }
                             }),
-                            Err(error) => self.column_damage.note(error),
+                            Err(error) => self.column_damage().note(error),
                         },
                     }
                 }

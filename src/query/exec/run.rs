@@ -1,6 +1,12 @@
 //! The terms of one segment, opened.
 
-use std::{cell::RefCell, collections::BTreeMap, ops::Range, rc::Rc, sync::Arc};
+use std::{
+    cell::{OnceCell, RefCell},
+    collections::BTreeMap,
+    ops::Range,
+    rc::Rc,
+    sync::Arc,
+};
 
 use crate::{
     bitset::BitSet,
@@ -31,8 +37,9 @@ pub(in crate::query) struct SegmentRun<'a> {
     pub filter: &'a SegmentFilter,
     /// Documents that are looked at; up to [`END`] where all are.
     pub window: Range<u32>,
-    pub damage: Damage,
-    pub column_damage: ColumnDamage,
+    /// Made once something is read.
+    damage: OnceCell<Damage>,
+    column_damage: OnceCell<ColumnDamage>,
     /// What patterns were found to match: the same one may stand in several places of a tree.
     patterns: RefCell<PatternMatches>,
 }
@@ -50,7 +57,7 @@ pub(in crate::query) type DocFreqs = Vec<(u32, u32)>;
 impl<'a> SegmentRun<'a> {
     /// Looks at all documents.
     pub(super) fn new(plan: &'a Plan, segment: usize, filter: &'a SegmentFilter) -> Self {
-        let (damage, column_damage) = (Damage::default(), ColumnDamage::default());
+        let (damage, column_damage) = (OnceCell::new(), OnceCell::new());
         Self { plan, segment, filter, window: 0..END, damage, column_damage, patterns: RefCell::default() }
     }
 
@@ -61,13 +68,21 @@ impl<'a> SegmentRun<'a> {
 }
 
 impl SegmentRun<'_> {
+    fn damage(&self) -> &Damage {
+        self.damage.get_or_init(Damage::default)
+    }
+
+    pub(super) fn column_damage(&self) -> &ColumnDamage {
+        self.column_damage.get_or_init(ColumnDamage::default)
+    }
+
     /// # Errors
     /// What was damaged.
     pub(in crate::query) fn check(&self) -> Result<()> {
         let at = |error| Error::from(error).at(format!("postings of segment {}", self.segment));
-        self.damage.check().map_err(at)?;
+        self.damage.get().map_or(Ok(()), Damage::check).map_err(at)?;
         let at = |error| Error::from(error).at(format!("segment {}", self.segment));
-        self.column_damage.check().map_err(at)
+        self.column_damage.get().map_or(Ok(()), ColumnDamage::check).map_err(at)
     }
 
     pub(super) fn max_doc(&self) -> u32 {
@@ -139,11 +154,11 @@ impl SegmentRun<'_> {
         let (text, info) = (self.plan.segments[self.segment].fields.get(&field)?, term.info.as_ref()?);
         let bytes = match &text.postings {
             Some(resident) => {
-                TermBytes::resident(info, resident, positions).inspect_err(|error| self.damage.note(*error)).ok()?
+                TermBytes::resident(info, resident, positions).inspect_err(|error| self.damage().note(*error)).ok()?
             }
             None => TermBytes { positions: term.bytes.positions.clone().filter(|_| positions), ..term.bytes.clone() },
         };
-        let mut postings = Postings::open(text.index.options(), self.max_doc(), info, bytes, &self.damage);
+        let mut postings = Postings::open(text.index.options(), self.max_doc(), info, bytes, self.damage());
         postings.set_end(self.window.end);
         Some(postings)
     }
@@ -172,7 +187,7 @@ impl SegmentRun<'_> {
         match partial.norms.get(&field)?.gather(start as usize..end as usize) {
             Ok(bytes) => Some(Norms { first_doc: start, bytes }),
             Err(error) => {
-                self.damage.note(error);
+                self.damage().note(error);
                 None
             }
         }
@@ -246,7 +261,7 @@ impl SegmentRun<'_> {
         let terms = self.plan.data[self.segment].patterns[leaf].iter();
         for term in terms.filter(|term| !but_singletons || term.info.singleton.is_none()) {
             let bytes = TermBytes::whole(&term.info, term.docs.clone(), None);
-            each(Postings::open(options, self.max_doc(), &term.info, bytes, &self.damage));
+            each(Postings::open(options, self.max_doc(), &term.info, bytes, self.damage()));
         }
     }
 
@@ -304,7 +319,7 @@ impl SegmentRun<'_> {
             ColumnInput::Set(set) => Box::new(SetScorer::new(set.clone(), score)),
             ColumnInput::Values { ranges, .. } if ranges.is_empty() => return None,
             ColumnInput::Values { ranges, column } => {
-                Box::new(ColumnScorer::new(ranges.clone(), column.clone(), score, self.column_damage.clone()))
+                Box::new(ColumnScorer::new(ranges.clone(), column.clone(), score, self.column_damage().clone()))
             }
         })
     }
@@ -315,7 +330,7 @@ impl SegmentRun<'_> {
             Some(ColumnInput::Values { column, .. }) => Some(column.clone()),
             _ => None,
         };
-        FunctionValues::new(function, column, self.column_damage.clone())
+        FunctionValues::new(function, column, self.column_damage().clone())
     }
 
     /// The documents of a node as a set.

@@ -148,6 +148,13 @@ pub(in crate::query) struct FieldStats {
     pub lengths: LengthTable,
 }
 
+/// Index-wide facts of one term.
+#[derive(Debug, Clone)]
+pub(in crate::query) struct TermStats {
+    pub weight: TermWeight,
+    pub doc_freq: u64,
+}
+
 /// How a pattern scores, the same in all segments.
 #[derive(Debug, Clone)]
 pub(in crate::query) struct PatternWeight {

@@ -12,14 +12,13 @@ use crate::{
         Bm25Params, ColumnLeaf, Query,
         bind::{Binder, Node, PatternLeaf, TermLeaf},
         expand,
-        scorer::term::TermWeight,
         work::Work,
     },
     terms::TermMatcher,
 };
 
 use super::{
-    data::{FieldStats, PatternWeight, SegmentData, SegmentTerm, SegmentText, Want},
+    data::{FieldStats, PatternWeight, SegmentData, SegmentTerm, SegmentText, TermStats, Want},
     purpose::{PlanOptions, Purpose},
     select::Selection,
 };
@@ -61,9 +60,10 @@ pub struct Plan {
     pub(in crate::query) terms: Vec<TermLeaf>,
     pub(in crate::query) patterns: Vec<PatternLeaf>,
     pub(in crate::query) columns: Vec<ColumnLeaf>,
-    pub(in crate::query) fields: BTreeMap<FieldOrd, FieldStats>,
-    pub(in crate::query) term_weights: Vec<TermWeight>,
-    pub(in crate::query) term_doc_freqs: Vec<u64>,
+    /// The fields of the query: they are few.
+    pub(super) fields: Vec<(FieldOrd, FieldStats)>,
+    /// One per term.
+    pub(in crate::query) term_stats: Vec<TermStats>,
     pub(in crate::query) pattern_weights: Vec<PatternWeight>,
     pub(in crate::query) params: Bm25Params,
     pub(in crate::query) purpose: Purpose,
@@ -127,9 +127,8 @@ impl Plan {
             terms,
             patterns,
             columns,
-            fields: BTreeMap::new(),
-            term_weights: Vec::new(),
-            term_doc_freqs: Vec::new(),
+            fields: Vec::new(),
+            term_stats: Vec::new(),
             pattern_weights: Vec::new(),
             params: options.params,
             purpose: options.purpose,

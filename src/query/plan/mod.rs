@@ -17,7 +17,7 @@ mod select;
 mod terms;
 
 pub use data::{FieldText, ScoredDoc, SegmentFilter, SegmentText, Want};
-pub(super) use data::{Partial, PatternTerm, PatternWeight, SegmentTerm};
+pub(super) use data::{Partial, PatternTerm, PatternWeight, SegmentTerm, TermStats};
 pub(super) use lists::PATTERN_GAP;
 pub use machine::Plan;
 pub(super) use machine::Slot;

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::{
+    codec::DecodeError,
     error::{Error, Result},
     ids::FieldOrd,
     postings::{Runs, TermBytes, TextStream},
@@ -13,7 +14,11 @@ use crate::{
     terms::{FieldTotals, find},
 };
 
-use super::{Plan, data::FieldStats, machine::Slot};
+use super::{
+    Plan,
+    data::{FieldStats, TermStats},
+    machine::Slot,
+};
 
 impl Plan {
     pub(super) fn request_terms(&mut self) -> Result<()> {
@@ -21,8 +26,14 @@ impl Plan {
             for leaf in 0..self.terms.len() {
                 let (field, term) = (self.terms[leaf].field, &self.terms[leaf].term);
                 let Some(text) = self.segments[segment].fields.get(&field) else { continue };
-                if let Some(range) = text.index.locate(term) {
-                    self.request(segment, field, TextStream::Terms, range, Slot::TermBlock { leaf })?;
+                let Some(range) = text.index.locate(term) else { continue };
+                match self.resident(segment, field, TextStream::Terms, &range)? {
+                    // Looked up where it lies.
+                    Some((bytes, range)) => {
+                        let found = find(text.index.options(), &bytes[range], term);
+                        self.data[segment].terms[leaf].info = found.map_err(|error| in_terms(segment, field, error))?;
+                    }
+                    None => self.request(segment, field, TextStream::Terms, range, Slot::TermBlock { leaf })?,
                 }
             }
             self.request_pattern_blocks(segment)?;
@@ -32,7 +43,7 @@ impl Plan {
 
     /// Takes the bytes of one range.
     pub(super) fn deliver(&mut self, segment: usize, field: FieldOrd, slot: Slot, bytes: Bytes) -> Result<()> {
-        let at = |error| Error::corrupt(format!("terms of field {} in segment {segment}", field.0), error);
+        let at = |error| in_terms(segment, field, error);
         let options = self.segments[segment].fields.get(&field).map(|text| text.index.options()).unwrap_or_default();
         let data = &mut self.data[segment];
         match slot {
@@ -72,39 +83,54 @@ impl Plan {
 
     /// The weight of a term in a place with a boost.
     pub(in crate::query) fn term_weight(&self, leaf: usize, boost: f32) -> TermWeight {
-        let weight = &self.term_weights[leaf];
+        let weight = &self.term_stats[leaf].weight;
         TermWeight { weight: weight.weight * boost, lengths: weight.lengths.clone() }
     }
 
     /// The weight of a phrase: that of its terms together.
     pub(in crate::query) fn phrase_weight(&self, leaves: &[(u32, usize)], boost: f32) -> TermWeight {
-        let idfs = leaves.iter().map(|&(_, leaf)| f64::from(self.term_weights[leaf].weight)).sum::<f64>();
+        let idfs = leaves.iter().map(|&(_, leaf)| f64::from(self.term_stats[leaf].weight.weight)).sum::<f64>();
         let first = leaves.first().map_or(0, |&(_, leaf)| leaf);
-        TermWeight { weight: idfs as f32 * boost, lengths: self.term_weights[first].lengths.clone() }
+        TermWeight { weight: idfs as f32 * boost, lengths: self.term_stats[first].weight.lengths.clone() }
+    }
+
+    /// What is known of a field of the query.
+    pub(in crate::query) fn field_stats(&self, field: FieldOrd) -> Option<&FieldStats> {
+        self.fields.iter().find(|(known, _)| *known == field).map(|(_, stats)| stats)
+    }
+
+    /// The weight of a term of a field with so many documents.
+    pub(in crate::query) fn weight_of(&self, field: FieldOrd, doc_freq: u64) -> TermWeight {
+        let stats = self.field_stats(field).expect("every field of the query was weighed first");
+        TermWeight { weight: bm25::idf(doc_freq, stats.totals.doc_count), lengths: stats.lengths.clone() }
     }
 
     /// Computes index-wide statistics and weights, now that all terms are known.
     pub(super) fn weigh(&mut self) {
         for field in self.terms.iter().map(|leaf| leaf.field).chain(self.patterns.iter().map(|leaf| leaf.field)) {
-            self.fields.entry(field).or_insert_with(|| {
-                let (mut totals, mut has_norms) = (FieldTotals::default(), false);
-                for text in self.segments.iter().filter_map(|segment| segment.fields.get(&field)) {
-                    totals.add(text.index.totals());
-                    has_norms |= text.has_norms;
-                }
-                FieldStats { lengths: bm25::length_table(self.params, &totals, has_norms), totals }
-            });
+            if self.field_stats(field).is_some() {
+                continue;
+            }
+            let (mut totals, mut has_norms) = (FieldTotals::default(), false);
+            for text in self.segments.iter().filter_map(|segment| segment.fields.get(&field)) {
+                totals.add(text.index.totals());
+                has_norms |= text.has_norms;
+            }
+            let lengths = bm25::length_table(self.params, &totals, has_norms);
+            self.fields.push((field, FieldStats { lengths, totals }));
         }
-        self.term_weights.reserve_exact(self.terms.len());
-        self.term_doc_freqs.reserve_exact(self.terms.len());
+        self.term_stats.reserve_exact(self.terms.len());
         for (ix, leaf) in self.terms.iter().enumerate() {
             let infos = self.data.iter().filter_map(|data| data.terms[ix].info.as_ref());
             let doc_freq = infos.map(|info| u64::from(info.doc_freq)).sum();
-            let stats = &self.fields[&leaf.field];
-            let weight = bm25::idf(doc_freq, stats.totals.doc_count);
-            self.term_doc_freqs.push(doc_freq);
-            self.term_weights.push(TermWeight { weight, lengths: stats.lengths.clone() });
+            let weight = self.weight_of(leaf.field, doc_freq);
+            self.term_stats.push(TermStats { weight, doc_freq });
         }
         self.weigh_patterns();
     }
+}
+
+#[cold]
+fn in_terms(segment: usize, field: FieldOrd, error: DecodeError) -> Error {
+    Error::corrupt(format!("terms of field {} in segment {segment}", field.0), error)
 }
