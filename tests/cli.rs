@@ -192,7 +192,7 @@ fn merges_several_indexes_into_a_new_one() {
     );
     assert_eq!(ok(&["check", &out])["ok"], true);
     let (status, value) = json(&["merge", &a, &b]);
-    assert_eq!((status, &value["error"]["code"]), (1, &json!("invalid_argument")));
+    assert_eq!((status, &value["error"]["code"]), (2, &json!("invalid_argument")));
     assert_eq!(ok(&["merge", &out])["mergedSegments"], 0, "one segment without deletions stays");
 }
 
@@ -228,6 +228,174 @@ fn exit_status_tells_failure_from_wrong_usage() {
         assert_eq!(rangefind(usage).status.code(), Some(2), "{usage:?}");
     }
     assert_eq!(rangefind(&["--help"]).status.code(), Some(0));
+}
+
+/// Fails as wrong usage, and says in JSON and in words what is wrong.
+#[track_caller]
+fn misused(args: &[&str], message: &str) {
+    let (status, value) = json(args);
+    assert_eq!((status, &value["error"]["code"]), (2, &json!("invalid_argument")), "{args:?}: {value}");
+    assert!(value["error"]["message"].as_str().unwrap().contains(message), "{args:?}: {value}");
+    let output = rangefind(args);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{args:?}");
+    assert!(!output.stderr.is_empty(), "{args:?}");
+}
+
+#[test]
+fn options_that_make_no_sense_are_wrong_usage() {
+    let dir = built();
+    let index = path(dir.path(), "index");
+    for (options, message) in [
+        (&["--fuzzy", "3"][..], "--fuzzy"),
+        (&["--sort", "rank:up"], "none of asc, desc"),
+        (&["--fuse", "best"], "rrf:K"),
+        (&["--filter", "{rank: 3}"], "--filter \"{rank: 3}\" is not JSON"),
+        (&["--filter", "{\"rnk\": 3}"], "rnk"),
+        (&["--facet", "{\"field\": \"rank\", \"limits\": 3}"], "--facet: unknown key \"limits\", expected field"),
+        (&["--facet", "kind"], "--facet \"kind\" is not JSON"),
+        (&["--limit", "20000"], "at most 10000"),
+        (&["--fields", "nosuch"], "nosuch"),
+        (&["--highlight", "rank"], "has no text"),
+        (&["--like", "d3", "--mode", "walk"], "goes over a graph"),
+        (&["--mode", "scan"], "--vector-file"),
+        (&["--exact"], "--like"),
+        (&["--lucene", "--all"], "cannot be used with"),
+        (&["--recall"], "--recall"),
+    ] {
+        misused(&[&["search", &index, "harbour"], options].concat(), message);
+    }
+    misused(&["search", &index, "--tree", "{\"match\": "], "--tree");
+    misused(&["search", &index, "--tree", "{\"phras\": {}}"], "expected one of term, match, phrase, phrasePrefix");
+    fs::write(dir.path().join("request.json"), "{ \"limit\": \"5\" }").unwrap();
+    let request = path(dir.path(), "request.json");
+    misused(&["search", &index, "--request", &request], "limit: expected a whole number of at least 0, found \"5\"");
+    // What is wrong with the index is none.
+    let (status, value) = json(&["search", &path(dir.path(), "nothing"), "x"]);
+    assert_eq!((status, &value["error"]["code"]), (1, &json!("not_found")));
+    let output = rangefind(&["search", &index, "harbour", "--select", "title,nosuch"]);
+    let remark = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(remark.contains("no document has a stored field [\"nosuch\"]"), "{remark}");
+}
+
+#[test]
+fn a_new_index_goes_to_a_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let docs = path(dir.path(), "docs.jsonl");
+    fs::write(&docs, documents(0, 3)).unwrap();
+    for command in [&["build"][..], &["merge"]] {
+        let output = Command::new(env!("CARGO_BIN_EXE_rangefind"))
+            .args(command)
+            .args([&docs, "--out", "http://127.0.0.1:9/index"])
+            .current_dir(dir.path())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{command:?}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(message.contains("--out http://127.0.0.1:9/index: an index is written to a directory"), "{message}");
+    }
+    assert_eq!(names_in(dir.path()), ["docs.jsonl"]);
+}
+
+/// Names in a directory, hidden ones too, sorted.
+fn names_in(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_fails_leaves_nothing_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let (docs, npy) = (path(dir.path(), "docs.jsonl"), path(dir.path(), "vectors.npy"));
+    fs::write(&docs, documents(0, 5)).unwrap();
+    fs::write(&npy, vectors(6)).unwrap();
+    let before = names_in(dir.path());
+    let build = |out: &str, docs: &str| {
+        let (status, value) = json(&["build", docs, "--vectors", &npy, "--out", out]);
+        assert_eq!(status, 1, "{value}");
+    };
+    build(&path(dir.path(), "deep/er/index"), &docs);
+    assert_eq!(names_in(dir.path()), before, "no directory of a new path");
+
+    let there = path(dir.path(), "there");
+    fs::create_dir(&there).unwrap();
+    fs::write(dir.path().join("there/notes.txt"), "mine").unwrap();
+    build(&there, &docs);
+    assert_eq!(names_in(dir.path().join("there").as_path()), ["notes.txt"], "what was there stays, and nothing else");
+
+    fs::write(&npy, vectors(5)).unwrap();
+    ok(&["build", &docs, "--vectors", &npy, "--out", &there]);
+    let whole = names_in(dir.path().join("there").as_path());
+    build(&there, &docs);
+    assert_eq!(names_in(dir.path().join("there").as_path()), whole, "an index that was there stays");
+    assert_eq!(ok(&["check", &there])["docs"], 5);
+
+    let broken = path(dir.path(), "broken.jsonl");
+    fs::write(&broken, "{\"id\":1},\n{\"id\":2},\n").unwrap();
+    let (status, _) = json(&["build", &broken, "--out", &path(dir.path(), "none")]);
+    assert_eq!((status, dir.path().join("none").exists()), (1, false), "no index of nothing");
+    let (status, _) = json(&["merge", &there, &path(dir.path(), "absent"), "--out", &path(dir.path(), "both")]);
+    assert_eq!((status, dir.path().join("both").exists()), (1, false));
+    // The merge at the end of a build may fail: the index is whole without it.
+    let (status, value) = json(&["build", &docs, "--out", &path(dir.path(), "small"), "--memory", "1"]);
+    assert_eq!(status, 1, "{value}");
+    let small = dir.path().join("small");
+    assert!(!small.exists() || ok(&["check", small.to_str().unwrap()])["docs"] == 5, "{value}");
+}
+
+#[test]
+fn indexes_of_other_schemas_are_told_apart_by_a_field() {
+    let dir = tempfile::tempdir().unwrap();
+    let docs = path(dir.path(), "docs.jsonl");
+    fs::write(&docs, "{\"id\":1}\n").unwrap();
+    let (a, out) = (path(dir.path(), "a"), path(dir.path(), "out"));
+    let schemas = [
+        (r#"{"title":"text","year":"integer"}"#, ""),
+        (r#"{"year":"integer","title":"text"}"#, "another order, field 1 is \"title\" and \"year\""),
+        (r#"{"title":"text","year":"number"}"#, "field \"year\" is {\"type\":\"integer\"} and {\"type\":\"number\"}"),
+        (r#"{"title":"text"}"#, "only the first has the field \"year\""),
+    ];
+    for (schema, message) in schemas {
+        let schema_file = path(dir.path(), "schema.json");
+        fs::write(&schema_file, schema).unwrap();
+        let index = if message.is_empty() { a.clone() } else { path(dir.path(), &format!("b{}", message.len())) };
+        ok(&["build", &docs, "--schema", &schema_file, "--out", &index]);
+        if !message.is_empty() {
+            let (status, value) = json(&["merge", &a, &index, "--out", &out]);
+            assert_eq!((status, &value["error"]["code"]), (1, &json!("invalid_argument")));
+            assert!(value["error"]["message"].as_str().unwrap().contains(message), "{value}");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_closed_standard_error_is_no_failure_of_its_own() {
+    let full = || fs::File::options().write(true).open("/dev/full").unwrap();
+    let status = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rangefind"));
+        command.args(args).stderr(full()).stdout(Stdio::null()).status().unwrap().code()
+    };
+    let dir = built();
+    let index = path(dir.path(), "index");
+    assert_eq!(status(&["search", &path(dir.path(), "nothing"), "x"]), Some(1));
+    assert_eq!(status(&["fly"]), Some(2));
+    assert_eq!(status(&["search", &index, "harbour", "--select", "nosuch"]), Some(0), "with a remark");
+}
+
+#[test]
+fn check_reports_a_file_that_is_missing() {
+    let dir = built();
+    let index = path(dir.path(), "index");
+    let name = names_in(Path::new(&index)).into_iter().find(|name| name.ends_with(".seg")).unwrap();
+    fs::remove_file(Path::new(&index).join(&name)).unwrap();
+    let (status, report) = json(&["check", &index]);
+    assert_eq!((status, &report["ok"], &report["segments"]), (1, &json!(false), &json!(1)), "{report}");
+    assert_eq!((&report["problems"][0]["file"], &report["problems"][0]["code"]), (&json!(name), &json!("not_found")));
+    let (status, value) = json(&["check", &path(dir.path(), "nothing")]);
+    assert_eq!((status, &value["error"]["code"]), (1, &json!("not_found")), "no index at all is none to report on");
 }
 
 #[test]
@@ -334,7 +502,7 @@ fn a_served_index_answers_as_the_directory_does() {
     assert_eq!(ok(&["check", &server.url])["ok"], true);
     assert_eq!(ok(&["info", &server.url])["readOnly"], true);
     let (status, value) = json(&["merge", &server.url]);
-    assert_eq!((status, &value["error"]["code"]), (1, &json!("read_only")));
+    assert_eq!((status, &value["error"]["code"]), (2, &json!("read_only")));
     let copy = path(dir.path(), "copy");
     ok(&["merge", &server.url, "--out", &copy]);
     assert_eq!(ok(&["info", &copy])["numDocs"], NUM_DOCS);

@@ -227,6 +227,45 @@ fn a_dropped_read_gives_its_requests_up() {
 }
 
 #[test]
+fn a_silent_server_is_given_up() {
+    let read = |with: &str, idle_timeout_millis: u32| {
+        let server = Server::start(None);
+        // More tries than two time-outs may take.
+        let options = HttpOptions { retry: QUICK, idle_timeout_millis, ..HttpOptions::default() };
+        let storage =
+            HttpStorage::new(&format!("{}/?gen={LEN}&{with}", server.address()), options).expect("an address");
+        let file = storage.open("data.bin", OpenOptions { access: Access::SEARCH, len: Some(LEN) });
+        let read = block_on(block_on(file).expect("open").read_ranges(&[0..LEN]));
+        (read.map(|_| ()), server.stats("requests"))
+    };
+    for with in ["slow=20000", "dribble=20000"] {
+        let started = Instant::now();
+        let (read, requests) = read(with, 200);
+        let error = read.expect_err("never");
+        assert!(started.elapsed() < Duration::from_secs(10), "{with}: {:?}", started.elapsed());
+        assert_eq!((error.kind(), requests), (ErrorKind::Network, 2), "{with}: {error}");
+        assert!(error.to_string().contains("data.bin?") && error.to_string().contains("longer than 200 ms"), "{error}");
+    }
+    // What comes slowly but comes is waited for.
+    read("dribble=200", 2_000).0.expect("all of it");
+}
+
+#[test]
+fn a_connection_that_is_never_made_is_given_up() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("https://{}/", listener.local_addr().expect("bound"));
+    // Accepts, and never greets.
+    thread::spawn(move || listener.incoming().collect::<Vec<_>>());
+    let options = HttpOptions { retry: QUICK, connect_timeout_millis: 200, ..HttpOptions::default() };
+    let started = Instant::now();
+    let error = block_on(HttpStorage::new(&address, options).expect("an address").read_slot(CommitSlot::A));
+    let error = error.expect_err("no greeting");
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    assert_eq!(error.kind(), ErrorKind::Network);
+    assert!(error.to_string().contains("the connection took longer than 200 ms"), "{error}");
+}
+
+#[test]
 fn slots_are_read_whole() {
     let server = Server::start(None);
     let slot = |with: &str| {

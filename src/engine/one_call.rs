@@ -9,10 +9,10 @@ use crate::{
     analysis::CustomAnalyzers,
     bitset::BitSet,
     engine::{BuildOptions, Index, MergeOptions, OpenMode, OpenOptions, Refusal, handle::load_newest},
-    error::{Error, Result},
+    error::{Error, ErrorKind, Result},
     ids::SegmentId,
     index::{
-        MergeReport, OnProgress, Opener, Phase, Progress, StorageSnapshot, lookup,
+        self, CheckReport, MergeReport, OnProgress, Opener, Phase, Progress, StorageSnapshot, lookup,
         merge::{MergeLimits, MergeSource, merge_segments},
     },
     platform::{Cancel, now_millis, yield_now},
@@ -157,7 +157,8 @@ pub async fn merge<S: Storage>(
     let schema = Arc::clone(first.schema());
     if let Some(ix) = snapshots.iter().position(|snapshot| snapshot.schema() != &schema) {
         let (one, other) = (sources[0].label(), sources[ix].label());
-        return Err(Error::invalid(format!("the schemas of {one} and {other} differ")));
+        let what = schema.difference(snapshots[ix].schema());
+        return Err(Error::invalid(format!("the schemas of {one} and {other} differ: {what}")));
     }
     let codec = options.codec.unwrap_or(first.commit().codec);
     let options = MergeOptions { codec: Some(codec), ..options };
@@ -176,6 +177,36 @@ pub async fn merge<S: Storage>(
     let report = merged?;
     closed?;
     Ok(MergeReport { took: now_millis() - started, ..report })
+}
+
+/// Walks every byte and every structure of the last commit in `storage`, which need not be one that opens: a file
+/// that is missing is a problem of the report too.
+///
+/// # Errors
+/// `not_found` if there is no index, `invalid_argument` if it lies over a base, `aborted`, and storage's own while the
+/// commit is read. Damage is reported, not returned as an error.
+pub async fn check<S: Storage>(storage: S, progress: &dyn OnProgress, cancel: &Cancel) -> Result<CheckReport> {
+    let opener = Opener {
+        own: storage,
+        base: None,
+        cache: BlockCache::new(SOURCE_CACHE_BYTES),
+        analyzers: CustomAnalyzers::default(),
+    };
+    match opener.read_slots().await {
+        Ok(found) => match found.own.newest {
+            None if found.own.damaged.is_none() => {
+                return Err(Error::new(ErrorKind::NotFound, format!("no index in {}", opener.own.label())));
+            }
+            Some(commit) if commit.base.is_some() => {
+                return Err(Error::invalid("this index was made over a base: open it over that one to check it"));
+            }
+            _ => {}
+        },
+        // These are what a check reports.
+        Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::UnsupportedFormat) => {}
+        Err(error) => return Err(error),
+    }
+    index::check(&opener, progress, cancel).await
 }
 
 /// Blocks of dictionaries while ids of several sources are compared.

@@ -8,6 +8,8 @@ use serde::{
 };
 use serde_json::Value;
 
+use super::reading::read_json;
+
 /// One sort key. Ties are broken by later keys, then by index order.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, expecting = "a sort key such as { \"field\": \"year\", \"order\": \"desc\" }")]
@@ -129,6 +131,16 @@ pub enum CalendarUnit {
     Month,
     Quarter,
     Year,
+}
+
+impl FacetClause {
+    /// From its JSON.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming the option.
+    pub fn from_json(value: &Value) -> crate::Result<Self> {
+        read_json("facet", &value.to_string())
+    }
 }
 
 /// Written by hand, so that an error inside the options is told as what it is.

@@ -5,26 +5,35 @@ use std::{
     ops::Range,
 };
 
-use crate::{
-    analysis::Analyzer,
-    ids::FieldOrd,
-    query::Query,
-    terms::{TermMatcher, TermPattern},
-    topk::order,
-};
+use crate::{analysis::Analyzer, ids::FieldOrd, query::Query, terms::TermMatcher, topk::order};
 
 /// Work of all patterns together in one text: far more than patterns people write need.
 const MARK_WORK: u64 = 2_000_000;
 
-/// Terms of a phrase, each with its distance from the first.
-type Positions = Vec<(u32, Vec<u8>)>;
+/// A phrase: what stands at which place, by place.
+#[derive(Debug, Clone)]
+struct Phrase {
+    slots: Vec<(u32, Wanted)>,
+    slop: u32,
+}
+
+/// What a place of a phrase wants.
+#[derive(Debug, Clone)]
+enum Wanted {
+    Term(Vec<u8>),
+    /// What is being typed: any term that begins so.
+    Prefix(Vec<u8>),
+}
+
+/// Where something wanted stands in a text: its position and its bytes, by position.
+type Places = Vec<(u32, Range<usize>)>;
 
 /// Marks the matches of a query in texts of one field. Made by [`Query::highlighter`].
 #[derive(Debug, Clone, Default)]
 pub struct Highlighter {
     terms: HashSet<Vec<u8>>,
     patterns: Vec<TermMatcher>,
-    phrases: Vec<(Positions, u32)>,
+    phrases: Vec<Phrase>,
 }
 
 impl Highlighter {
@@ -45,12 +54,13 @@ impl Highlighter {
                 self.patterns.extend(TermMatcher::new(pattern))
             }
             Query::Phrase(phrase) if phrase.field == wanted && !phrase.terms.is_empty() => {
-                self.phrases.push((phrase.terms.clone(), phrase.slop));
+                self.phrases.push(Phrase { slots: slots_of(&phrase.terms), slop: phrase.slop });
             }
             Query::PhrasePrefix(query) if query.phrase.field == wanted => {
-                // Its words are marked where they are together, what is typed wherever a word begins with it.
-                self.phrases.push((query.phrase.terms.clone(), query.phrase.slop));
-                self.patterns.extend(TermMatcher::new(&TermPattern::Prefix(query.last.1.clone())));
+                let (place, begun) = &query.last;
+                let last = (*place, Wanted::Prefix(begun.clone()));
+                let slots = slots_of(&query.phrase.terms).into_iter().chain([last]).collect();
+                self.phrases.push(Phrase { slots, slop: query.phrase.slop });
             }
             Query::Boolean(boolean) => {
                 let positive = boolean.must.iter().chain(&boolean.should).chain(&boolean.filter);
@@ -75,9 +85,14 @@ impl Highlighter {
             return Vec::new();
         }
         let mut found: Vec<Range<usize>> = Vec::new();
-        // Places of the terms that phrases need: position and bytes.
-        let mut places: HashMap<&[u8], Vec<(u32, Range<usize>)>> =
-            self.phrases.iter().flat_map(|(terms, _)| terms).map(|(_, term)| (term.as_slice(), Vec::new())).collect();
+        // Terms are looked up by their bytes; what is only begun is compared one by one, and there is little of it.
+        let (mut terms, mut begun) = (HashMap::<&[u8], Places>::new(), HashMap::<&[u8], Places>::new());
+        for (_, wanted) in self.phrases.iter().flat_map(|phrase| &phrase.slots) {
+            match wanted {
+                Wanted::Term(term) => terms.entry(term).or_default(),
+                Wanted::Prefix(prefix) => begun.entry(prefix).or_default(),
+            };
+        }
         let mut patterns = self.patterns.clone();
         analyzer.analyze(text, |token| {
             let (term, range) = (token.term.as_bytes(), token.start as usize..token.end as usize);
@@ -87,13 +102,24 @@ impl Highlighter {
             if self.terms.contains(term) || patterns.iter_mut().any(|pattern| pattern.matches(term).is_some()) {
                 found.push(range.clone());
             }
-            if let Some(places) = places.get_mut(term) {
+            for (_, places) in begun.iter_mut().filter(|(prefix, _)| term.starts_with(prefix)) {
+                places.push((token.position, range.clone()));
+            }
+            if let Some(places) = terms.get_mut(term) {
                 places.push((token.position, range));
             }
         });
-        places.values_mut().for_each(|places| order::by_key(places, |(position, _)| u64::from(*position)));
-        for (terms, slop) in &self.phrases {
-            mark_phrase(terms, *slop, &places, &mut found);
+        let all = terms.values_mut().chain(begun.values_mut());
+        all.for_each(|places| order::by_key(places, |(position, _)| u64::from(*position)));
+        for phrase in &self.phrases {
+            let slots = phrase.slots.iter().map(|(place, wanted)| {
+                let places = match wanted {
+                    Wanted::Term(term) => terms.get(term.as_slice()),
+                    Wanted::Prefix(prefix) => begun.get(prefix.as_slice()),
+                };
+                (*place, places.map_or(&[][..], Vec::as_slice))
+            });
+            mark_phrase(&slots.collect::<Vec<_>>(), phrase.slop, &mut found);
         }
         order::by_key(&mut found, |range| range.start as u64);
         let mut merged: Vec<Range<usize>> = Vec::with_capacity(found.len());
@@ -107,20 +133,18 @@ impl Highlighter {
     }
 }
 
-fn mark_phrase(
-    terms: &[(u32, Vec<u8>)],
-    slop: u32,
-    places: &HashMap<&[u8], Vec<(u32, Range<usize>)>>,
-    found: &mut Vec<Range<usize>>,
-) {
-    let Some((first_place, first)) = terms.first() else { return };
-    let all = |term: &[u8]| places.get(term).map_or(&[][..], Vec::as_slice);
-    for (position, range) in all(first) {
+fn slots_of(terms: &[(u32, Vec<u8>)]) -> Vec<(u32, Wanted)> {
+    terms.iter().map(|(place, term)| (*place, Wanted::Term(term.clone()))).collect()
+}
+
+/// Marks the words of a phrase where they are together; `slots` are its places, each with where its words stand.
+fn mark_phrase(slots: &[(u32, &[(u32, Range<usize>)])], slop: u32, found: &mut Vec<Range<usize>>) {
+    let Some(((first_place, first), others)) = slots.split_first() else { return };
+    for (position, range) in *first {
         let start = i64::from(*position) - i64::from(*first_place);
-        let others = terms[1..].iter().map(|(place, term)| {
+        let others = others.iter().map(|(place, list)| {
             let wanted = start + i64::from(*place);
             // The nearest is the last one in front, or the first one behind.
-            let list = all(term);
             let behind = list.partition_point(|(position, _)| i64::from(*position) < wanted);
             let near = list[behind.saturating_sub(1)..].iter().take(2);
             let near = near.map(|(position, range)| ((i64::from(*position) - wanted).unsigned_abs(), range));
@@ -136,7 +160,7 @@ fn mark_phrase(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::{BooleanQuery, PhraseQuery};
+    use crate::query::{BooleanQuery, PhrasePrefixQuery, PhraseQuery};
 
     const FIELD: FieldOrd = FieldOrd(1);
 
@@ -162,6 +186,19 @@ mod tests {
         let text = "Range requests; a range of caches. Java request in WASM: range-requests";
         assert_eq!(marked(&query, text), ["Range", "requests", "caches", "WASM", "range", "requests"]);
         assert!(query.highlighter(FieldOrd(2)).is_empty());
+    }
+
+    #[test]
+    fn what_a_phrase_ends_with_is_marked_in_the_phrase_alone() {
+        let query = |slop| {
+            let phrase = PhraseQuery { field: FIELD, terms: vec![(0, b"rang".to_vec())], slop };
+            Query::PhrasePrefix(PhrasePrefixQuery { phrase, last: (1, b"re".to_vec()), max_expansions: 50 })
+        };
+        let text = "A report on range requests, a request for a range, range readers; the range of a reader";
+        assert_eq!(marked(&query(0), text), ["range", "requests", "range", "readers"]);
+        // With slop the nearest one, wherever it is near enough: `of` and `a` are between.
+        assert_eq!(marked(&query(2), text).last().map(String::as_str), Some("reader"));
+        assert_eq!(marked(&query(0), "range, and a report; ranges").len(), 0);
     }
 
     #[test]

@@ -5,9 +5,12 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 
 use crate::{
+    error::Result,
     ids::DocId,
     terms::{MAX_EDITS, auto_edits},
 };
+
+use super::reading::read_json;
 
 pub use super::column_request::{
     CalendarUnit, CollapseClause, FacetClause, FacetCount, FacetInterval, FacetOptions, FacetRange, FacetResult,
@@ -24,7 +27,8 @@ pub struct SearchRequest {
     pub query: Option<QueryInput>,
     /// How `query` is read. Default plain.
     pub syntax: Syntax,
-    /// Text fields to search, all of them by default. At most 1024 names, as in the other lists of fields.
+    /// Text fields to search, all of them by default; keyword fields too where they are named, of which the whole query
+    /// is one value. At most 1024 names, as in the other lists of fields.
     pub fields: Option<Vec<String>>,
     /// Whether one word is enough or all must match, in plain mode. Default any.
     #[serde(rename = "match")]
@@ -52,7 +56,8 @@ pub struct SearchRequest {
     pub facets: Vec<FacetClause>,
     /// Text fields whose matches are marked in the hits.
     pub highlight: Vec<String>,
-    /// Stored fields to return; all by default, none with an empty list.
+    /// Stored fields to return; all by default, none with an empty list. Names that no hit and no schema knows are in
+    /// [`SearchResponse::ignored`].
     pub select: Option<Vec<String>>,
     /// Hits to return. Default 10, at most 10,000.
     pub limit: Option<u32>,
@@ -70,6 +75,16 @@ pub struct SearchRequest {
     pub gpu: GpuMode,
     /// Say how each score came about. Default false.
     pub explain: bool,
+}
+
+impl SearchRequest {
+    /// From its JSON text.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming the option: `search: limit: expected a whole number of at least 0, found "5"`.
+    pub fn from_json(text: &str) -> Result<Self> {
+        read_json("search", text)
+    }
 }
 
 /// What is asked: a text, or a tree of clauses.

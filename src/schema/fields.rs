@@ -2,6 +2,7 @@
 //! `{ "title": { "type": "text", "boost": 2 }, "tag": "keyword" }`.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     analysis::{AnalyzerSpec, CustomAnalyzers},
@@ -219,6 +220,34 @@ impl Schema {
                 options.analyzer.bind(custom);
             }
         }
+    }
+
+    /// The first difference from `other`, in words; empty if there is none.
+    pub fn difference(&self, other: &Self) -> String {
+        let theirs = |field: &Field| other.find(&field.name).map(|(_, theirs)| theirs.kind.clone());
+        for field in &self.fields {
+            match theirs(field) {
+                None => return format!("only the first has the field {:?}", field.name),
+                Some(kind) if kind != field.kind => {
+                    let shown = |kind: &FieldKind| Value::Object(kind.to_json());
+                    return format!("field {:?} is {} and {}", field.name, shown(&field.kind), shown(&kind));
+                }
+                Some(_) => {}
+            }
+        }
+        if let Some(field) = other.fields.iter().find(|field| self.find(&field.name).is_none()) {
+            return format!("only the second has the field {:?}", field.name);
+        }
+        let place = |(ord, (one, two)): (usize, (&Field, &Field))| {
+            (one.name != two.name).then(|| {
+                let (one, two) = (&one.name, &two.name);
+                format!(
+                    "they have the same fields in another order, field {ord} is {one:?} and {two:?}: build one of them \
+                     anew with the schema of the other"
+                )
+            })
+        };
+        self.fields.iter().zip(&other.fields).enumerate().find_map(place).unwrap_or_default()
     }
 
     /// The field called `name`.

@@ -90,7 +90,7 @@ impl FieldKind {
         })
     }
 
-    fn to_json(&self) -> Map<String, Value> {
+    pub(super) fn to_json(&self) -> Map<String, Value> {
         let value = match self {
             Self::Text(text) => json!({
                 "type": "text", "analyzer": text.analyzer.to_json(), "boost": text.boost, "positions": text.positions,

@@ -14,7 +14,7 @@ use crate::{
         ParseColumn, ParseField, ParseOptions, Purpose, Query, parse_lucene, parse_plain, parse_tree,
         request::{Fuse, QueryInput, SearchRequest, Syntax, TotalMode, VectorClause, VectorMode},
     },
-    schema::{FieldKind, Schema, VectorOptions},
+    schema::{Field, FieldKind, Metric, Schema, VectorOptions},
 };
 
 use super::{
@@ -278,6 +278,12 @@ fn parse_query(query: &QueryInput, request: &SearchRequest, schema: &Schema) -> 
 
 fn vector(clause: &VectorClause, schema: &Schema, depth: usize) -> Result<VectorAsk> {
     let bad = |what: String| Error::invalid(format!("vector field {:?}: {what}", clause.field));
+    if clause.field.is_empty() {
+        let is_vector = |field: &&Field| matches!(field.kind, FieldKind::Vector(_));
+        let names: Vec<_> =
+            schema.fields().map(|(_, field)| field).filter(is_vector).map(|field| &field.name).collect();
+        return Err(Error::invalid(format!("vector: \"field\" is missing; vector fields of the index: {names:?}")));
+    }
     let (field, found) = schema.find(&clause.field).ok_or_else(|| unknown("vector", &clause.field))?;
     let FieldKind::Vector(options) = &found.kind else {
         return Err(bad(format!("it is a {} field", found.kind.name())));
@@ -288,6 +294,9 @@ fn vector(clause: &VectorClause, schema: &Schema, depth: usize) -> Result<Vector
         }
         match value.iter().position(|component| !component.is_finite()) {
             Some(at) => Err(bad(format!("component {at} is {}, not a finite number", value[at]))),
+            None if options.metric == Metric::Cosine && value.iter().all(|component| *component == 0.0) => {
+                Err(bad("a query vector of zeros points nowhere: no cosine tells what is near it".to_owned()))
+            }
             None => Ok(()),
         }
     };
@@ -314,6 +323,9 @@ fn vector(clause: &VectorClause, schema: &Schema, depth: usize) -> Result<Vector
     }
     if clause.probes == Some(0) {
         return Err(bad("probes 0: at least one cell is looked into".to_owned()));
+    }
+    if clause.mode == Some(VectorMode::Walk) && options.graph.is_none() {
+        return Err(bad("mode \"walk\" goes over a graph, and the schema has none for this field".to_owned()));
     }
     if clause.ef_search.is_some_and(|breadth| !(1..=MAX_EF_SEARCH).contains(&breadth)) {
         return Err(bad(format!("efSearch is not between 1 and {MAX_EF_SEARCH}")));

@@ -48,7 +48,7 @@ use crate::{
             VectorAnswer,
         },
     },
-    schema::Schema,
+    schema::{FieldKind, Schema},
     segment::{SearchFile, SectionKind},
     storage::{File, IoTrace},
     topk::order,
@@ -95,6 +95,7 @@ pub async fn search<F: File>(
     }
     let search = Search { ask: &ask, schema: &schema, segments, fingerprint, trace: &trace, cancel };
     let mut response = search.run(gpu, request).await?;
+    note_unknown_names(request, &schema, &mut response);
     let counts = trace.counts();
     response.stats.requests = counts.requests;
     response.stats.bytes = counts.bytes;
@@ -103,6 +104,22 @@ pub async fn search<F: File>(
     response.stats.cache_misses = counts.cache_misses;
     response.took = platform::now_millis() - started;
     Ok(response)
+}
+
+/// Notes selected names that nothing has: neither a hit nor, but for vectors, which are not stored, the schema.
+fn note_unknown_names(request: &SearchRequest, schema: &Schema, response: &mut SearchResponse) {
+    let hits = || response.hits.iter().chain(response.answers.iter().flat_map(|answer| &answer.hits));
+    if hits().next().is_none() {
+        return;
+    }
+    let is_unknown = |name: &&String| {
+        let in_schema = schema.find(name).is_some_and(|(_, field)| !matches!(field.kind, FieldKind::Vector(_)));
+        !in_schema && !hits().any(|hit| hit.doc.contains_key(*name))
+    };
+    let unknown: Vec<&String> = request.select.iter().flatten().filter(is_unknown).collect();
+    if !unknown.is_empty() {
+        response.ignored.push(format!("select: no document has a stored field {unknown:?}"));
+    }
 }
 
 /// What tells a segment and its deletions from others.

@@ -98,17 +98,6 @@ pub(super) fn json(value: &impl Serialize) -> Result<String> {
         .map_err(|error| Error::with_source(ErrorKind::InvalidArgument, "answer as JSON", error))
 }
 
-/// A value of ours from the face's JSON text.
-///
-/// Where in that text a mistake is goes unsaid: the caller wrote an object, and never sees the text.
-pub(super) fn parse<'text, T: serde::Deserialize<'text>>(what: &str, text: &'text str) -> Result<T> {
-    serde_json::from_str(text).map_err(|error| {
-        let position = format!(" at line {} column {}", error.line(), error.column());
-        let message = error.to_string();
-        Error::invalid(format!("{what}: {}", message.strip_suffix(&position).unwrap_or(&message)))
-    })
-}
-
 /// A JavaScript `Error` with our `code`.
 pub(super) fn to_js(error: &Error) -> JsValue {
     let thrown = js_sys::Error::new(&error.to_string());

@@ -6,7 +6,7 @@ use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use super::{
     analyzers,
     batch::WasmBatch,
-    call::{WasmCancel, json, listener, parse, promise, to_js},
+    call::{WasmCancel, json, listener, promise, to_js},
     panics::on_request,
     settings::{JobSettings, OpenSettings},
     storage::{Backend, WasmStorage},
@@ -15,7 +15,7 @@ use crate::{
     engine::{Index, SearchRequest},
     error::{Error, Result},
     ids::DocId,
-    query::request::QueryInput,
+    query::{read_json, request::QueryInput},
 };
 
 /// One open index. Every method returns at once; promises reject with an `Error` that has our `code`.
@@ -53,7 +53,7 @@ impl WasmIndex {
     pub fn delete(&self, ids: String) -> Promise {
         let index = self.index.clone();
         promise(async move {
-            let ids: Vec<DocId> = parse("ids", &ids)?;
+            let ids: Vec<DocId> = read_json("ids", &ids)?;
             Ok(index.delete(&ids).await? as f64)
         })
     }
@@ -82,7 +82,7 @@ impl WasmIndex {
         let index = self.index.clone();
         let flag = cancel.flag();
         promise(cancel.or_drop(async move {
-            let mut request: SearchRequest = parse("search", &request)?;
+            let mut request = SearchRequest::from_json(&request)?;
             on_request(request.query.as_ref().and_then(QueryInput::text));
             if let Some(vector) = vector {
                 let clause = request.vector.as_mut().ok_or_else(|| Error::invalid("a vector without its clause"))?;
@@ -104,7 +104,7 @@ impl WasmIndex {
     pub fn get(&self, ids: String, cancel: &WasmCancel) -> Promise {
         let index = self.index.clone();
         promise(cancel.or_drop(async move {
-            let ids: Vec<DocId> = parse("ids", &ids)?;
+            let ids: Vec<DocId> = read_json("ids", &ids)?;
             json(&index.get(&ids).await?)
         }))
     }
@@ -113,7 +113,7 @@ impl WasmIndex {
     pub fn merge(&self, settings: String, progress: Option<Function>, cancel: &WasmCancel) -> Promise {
         let (index, flag, listener) = (self.index.clone(), cancel.flag(), listener(progress));
         promise(async move {
-            let settings: JobSettings = parse("merge options", &settings)?;
+            let settings: JobSettings = read_json("merge options", &settings)?;
             json(&index.merge(settings.merge(), &listener, &flag).await?)
         })
     }
@@ -143,7 +143,7 @@ impl WasmIndex {
 fn open(storage: Backend, base: Option<Backend>, settings: String, cancel: &WasmCancel, given: &JsValue) -> Promise {
     let analyzers = analyzers::read(given);
     promise(cancel.or_drop(async move {
-        let settings: OpenSettings = parse("open options", &settings)?;
+        let settings: OpenSettings = read_json("open options", &settings)?;
         let index = Index::open(storage, settings.into_options(base, analyzers?)?).await?;
         index.check_analyzers()?;
         Ok(WasmIndex { index })

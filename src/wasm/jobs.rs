@@ -12,7 +12,7 @@ use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use super::{
     analyzers,
     batch::WasmBatch,
-    call::{WasmCancel, json, listener, parse, promise},
+    call::{WasmCancel, json, listener, promise},
     settings::JobSettings,
     storage::{Backend, WasmStorage},
 };
@@ -20,6 +20,7 @@ use crate::{
     engine::{BuildReport, CustomAnalyzers, build, merge},
     error::{Error, ErrorKind, Result},
     platform::{Cancel, spawn},
+    query::read_json,
     schema::DocumentBatch,
 };
 
@@ -103,7 +104,7 @@ async fn run(
     listener: &impl Fn(crate::engine::Progress),
     cancel: &Cancel,
 ) -> Result<BuildReport> {
-    let settings: JobSettings = parse("build options", settings)?;
+    let settings: JobSettings = read_json("build options", settings)?;
     build(storage, batches, settings.build(analyzers?)?, listener, cancel).await
 }
 
@@ -133,7 +134,7 @@ impl WasmMerge {
         let (sources, target) = (self.sources.clone(), self.target.clone());
         let (flag, listener) = (cancel.flag(), listener(progress));
         promise(async move {
-            let settings: JobSettings = parse("merge options", &settings)?;
+            let settings: JobSettings = read_json("merge options", &settings)?;
             json(&merge(&sources, target, settings.merge(), &listener, &flag).await?)
         })
     }

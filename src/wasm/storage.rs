@@ -4,9 +4,10 @@ use js_sys::{Array, Function, Promise, Uint8Array};
 use serde::Deserialize;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
-use super::call::{parse, promise, to_js};
+use super::call::{promise, to_js};
 use crate::{
     error::Result,
+    query::read_json,
     storage::{
         Access, AnyStorage, CommitSlot, File, MemoryStorage, OpenOptions, ReadProfile, Storage, Writer,
         http::RetryPolicy,
@@ -45,7 +46,7 @@ impl WasmStorage {
     /// # Errors
     /// `invalid_argument` if the URL is none or the options make no sense.
     pub fn http(url: &str, options: &str, fetch: Option<Function>) -> Result<WasmStorage, JsValue> {
-        let options = parse::<HttpSettings>("http options", options).map(|settings| settings.into_options(fetch));
+        let options = read_json::<HttpSettings>("http options", options).map(|settings| settings.into_options(fetch));
         let storage = options.and_then(|options| HttpWebStorage::new(url, options));
         storage.map(|storage| Self { backend: storage.into() }).map_err(|error| to_js(&error))
     }

@@ -10,7 +10,9 @@ use rangefind::{codec::PostingsCodec, query::request::VectorMode, schema::Metric
 #[command(
     version,
     about,
-    after_help = "Exit status: 0 done; 1 failed, check found problems, or build could use no document at all; 2 wrong usage."
+    after_help = "Exit status: 0 done; 1 failed, check found problems, or build could use no document at all; 2 wrong \
+                  usage, options that make no sense for the index among it. A build or merge that fails leaves nothing \
+                  behind."
 )]
 pub struct Cli {
     /// Print results as one JSON value, errors too.
@@ -152,10 +154,10 @@ pub struct SearchArgs {
     #[arg(long, default_value_t = 0)]
     pub offset: u32,
     /// Read the query as `+must -not "a phrase"~2 field:term wo?d* fuzz~1 /reg(ex)?/ year:[2019 TO 2021] (group)^2`.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["all", "prefix", "fuzzy"])]
     pub lucene: bool,
     /// Read the query as a JSON clause: `{ "match": { "field": "body", "text": "range requests" } }`.
-    #[arg(long, conflicts_with_all = ["lucene", "all", "prefix"])]
+    #[arg(long, conflicts_with_all = ["lucene", "all", "prefix", "fuzzy"], requires = "query")]
     pub tree: bool,
     /// All words must match.
     #[arg(long)]
@@ -167,9 +169,9 @@ pub struct SearchArgs {
     #[arg(long)]
     pub fuzzy: Option<String>,
     /// Characters at the beginning of a word without typing errors. Default 1.
-    #[arg(long)]
+    #[arg(long, requires = "fuzzy")]
     pub fuzzy_prefix: Option<u32>,
-    /// Text fields to search, separated by commas.
+    /// Text fields to search, separated by commas; of keyword fields, the query is one whole value.
     #[arg(long, value_delimiter = ',')]
     pub fields: Vec<String>,
     /// Conditions as JSON: `{ "year": { "gte": 2020 }, "tag": ["a", "b"] }`.
@@ -197,40 +199,40 @@ pub struct SearchArgs {
     #[arg(long, value_delimiter = ',')]
     pub select: Vec<String>,
     /// Query vector: a NumPy file, or a JSON array of numbers.
-    #[arg(long, conflicts_with = "like")]
+    #[arg(long, group = "nearest")]
     pub vector_file: Option<PathBuf>,
     /// Row of the NumPy file.
     #[arg(long, default_value_t = 0, requires = "vector_file")]
     pub vector_row: u64,
     /// Field of the vector. The only vector field by default.
-    #[arg(long)]
+    #[arg(long, requires = "nearest")]
     pub vector_field: Option<String>,
     /// Use the vector of the document with this id.
-    #[arg(long)]
+    #[arg(long, group = "nearest")]
     pub like: Option<String>,
     /// Neighbours to consider.
-    #[arg(long)]
+    #[arg(long, requires = "nearest")]
     pub k: Option<u32>,
     /// Leave out neighbours with a lower vector score.
-    #[arg(long)]
+    #[arg(long, requires = "nearest")]
     pub min_score: Option<f32>,
     /// Score every vector: the answer is exact.
-    #[arg(long)]
+    #[arg(long, requires = "nearest")]
     pub exact: bool,
     /// Share of the nearest vectors to find, by what was measured when the index was built. 0.95 by default.
-    #[arg(long)]
+    #[arg(long, requires = "nearest")]
     pub recall: Option<f32>,
     /// Cells of near vectors to look into per segment, instead of what the recall asks for.
-    #[arg(long)]
+    #[arg(long, requires = "nearest")]
     pub probes: Option<u32>,
     /// Vectors to score exactly, as a multiple of the hits, instead of what the recall asks for.
-    #[arg(long)]
+    #[arg(long, requires = "nearest")]
     pub oversample: Option<f32>,
     /// How segments with cells are searched: by their best cells, over their graph, or vector by vector.
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, requires = "nearest")]
     pub mode: Option<ModeArg>,
     /// Vectors kept while walking, instead of what the recall asks for.
-    #[arg(long)]
+    #[arg(long, requires = "nearest")]
     pub ef_search: Option<u32>,
     /// `rrf`, `rrf:K`, or `TEXT:VECTOR` weights such as `0.3:0.7`.
     #[arg(long, default_value = "rrf")]

@@ -7,25 +7,25 @@ use rangefind::{
     engine::{self, BuildOptions, Cancel},
     error::{Error, ErrorKind, Result},
     schema::{DEFAULT_DEGREE, DocumentBatch, Field, FieldKind, Schema, VectorOptions},
-    storage::{
-        AnyStorage,
-        local::{LocalOptions, LocalStorage},
-    },
 };
 
 use super::{
-    Verdict,
+    Outcome, Verdict,
     args::BuildArgs,
+    as_usage,
     documents::{Batches, Vectors, open_file},
+    leftovers::Before,
     npy::NpyReader,
     output::{Bar, Output, bytes, count, millis, plural},
+    place,
 };
 
 /// Refusals shown in words; all of them are in the JSON.
 const SHOWN_REFUSALS: usize = 5;
 
 /// Builds a new index.
-pub async fn run(args: BuildArgs, output: Output) -> Result<Verdict> {
+pub async fn run(args: BuildArgs, output: Output) -> Outcome {
+    let storage = place::new_storage(&args.out).map_err(as_usage)?;
     let vectors = match &args.vectors {
         Some(path) => Some(Vectors { reader: NpyReader::open(path)?, field: args.vector_field.clone() }),
         None => None,
@@ -46,7 +46,7 @@ pub async fn run(args: BuildArgs, output: Output) -> Result<Verdict> {
         }
     };
 
-    let storage: AnyStorage = LocalStorage::new(&args.out, LocalOptions::default()).into();
+    let before = Before::look(&args.out);
     let options = BuildOptions {
         schema: Some(schema),
         codec: args.codec.into(),
@@ -64,7 +64,18 @@ pub async fn run(args: BuildArgs, output: Output) -> Result<Verdict> {
         engine::build(storage, stream::iter(all), options, &|progress| bar.report(progress), &cancel).await
     };
     bar.finish();
-    let report = built?;
+    let report = match built {
+        Ok(report) => report,
+        Err(error) => {
+            before.restore(output).await;
+            return Err(error.into());
+        }
+    };
+    // An index of nothing made of something is no success that a script should go on from.
+    let nothing_fits = report.num_docs == 0 && !report.refused.is_empty();
+    if nothing_fits {
+        before.restore(output).await;
+    }
     for refusal in report.refused.iter().take(SHOWN_REFUSALS) {
         let field = refusal.field.as_ref().map_or(String::new(), |field| format!(", field {field}"));
         output.remark(format_args!("document {} left out{field}: {}", refusal.row + 1, refusal.reason));
@@ -81,8 +92,6 @@ pub async fn run(args: BuildArgs, output: Output) -> Result<Verdict> {
             writeln!(out, "{} left out", count(report.refused.len() as u64))
         }
     })?;
-    // An index of nothing made of something is no success that a script should go on from.
-    let nothing_fits = report.num_docs == 0 && !report.refused.is_empty();
     Ok(if nothing_fits { Verdict::Problems } else { Verdict::Fine })
 }
 

@@ -11,7 +11,7 @@ use std::{
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rangefind::{
     engine::{Phase, Progress},
-    error::{Error, Result},
+    error::{Error, ErrorKind, Result},
 };
 use serde::Serialize;
 
@@ -43,7 +43,7 @@ impl Output {
         match written.and_then(|()| out.flush()) {
             // The reader has seen enough, as in `rangefind search … | head`.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-            Err(error) => Err(Error::with_source(rangefind::ErrorKind::Io, "standard output", error)),
+            Err(error) => Err(Error::with_source(ErrorKind::Io, "standard output", error)),
             Ok(()) => Ok(()),
         }
     }
@@ -51,23 +51,33 @@ impl Output {
     /// A remark on standard error.
     pub fn remark(self, text: impl std::fmt::Display) {
         if !self.quiet {
-            eprintln!("{text}");
+            say(text);
         }
     }
 
     /// Tells of a failure: words on standard error, and with `--json` an object on standard output.
     pub fn failed(self, error: &Error) {
         if self.json {
-            let value = serde_json::json!({ "error": { "code": error.kind().code(), "message": error.to_string() } });
-            let _ = writeln!(std::io::stdout(), "{value:#}");
+            print_failure(error.kind(), &error.to_string());
         }
-        eprintln!("rangefind: {error} [{}]", error.kind().code());
+        say(format_args!("rangefind: {error} [{}]", error.kind().code()));
     }
 
     /// Whether matches may be shown in bold.
     pub fn is_styled(self) -> bool {
         !self.json && std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
     }
+}
+
+/// A failure as an object on standard output.
+pub fn print_failure(kind: ErrorKind, message: &str) {
+    let value = serde_json::json!({ "error": { "code": kind.code(), "message": message } });
+    let _ = writeln!(std::io::stdout(), "{value:#}");
+}
+
+/// A line on standard error; nothing where that is closed, which `eprintln!` would panic over.
+fn say(text: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// A bar on standard error for long work; nothing where that is no terminal.

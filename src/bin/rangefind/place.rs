@@ -1,8 +1,10 @@
 //! Where an index is: a directory or a URL.
 
+use std::path::Path;
+
 use rangefind::{
     engine::{Index, OpenMode, OpenOptions},
-    error::Result,
+    error::{Error, Result},
     storage::{
         AnyStorage,
         http::{HttpOptions, HttpStorage},
@@ -13,6 +15,18 @@ use rangefind::{
 /// Whether `place` is an address rather than a path.
 pub fn is_url(place: &str) -> bool {
     place.starts_with("http://") || place.starts_with("https://")
+}
+
+/// The storage of a new index at `path`.
+///
+/// # Errors
+/// `invalid_argument` for an address: nothing is written there, and a directory of that name helps nobody.
+pub fn new_storage(path: &Path) -> Result<AnyStorage> {
+    if path.to_str().is_some_and(|path| path.contains("://")) {
+        let path = path.display();
+        return Err(Error::invalid(format!("--out {path}: an index is written to a directory, not to an address")));
+    }
+    Ok(LocalStorage::new(path, LocalOptions::default()).into())
 }
 
 /// The storage at `place`.

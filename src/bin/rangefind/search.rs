@@ -18,8 +18,9 @@ use rangefind::{
 use serde_json::Value;
 
 use super::{
-    Verdict,
+    Failure, Outcome, Verdict,
     args::SearchArgs,
+    as_usage,
     documents::open_file,
     npy::NpyReader,
     output::{Output, bytes, count, millis, plural},
@@ -30,13 +31,18 @@ use super::{
 const EXCERPT_CHARS: usize = 160;
 
 /// Searches.
-pub async fn run(args: SearchArgs, output: Output) -> Result<Verdict> {
-    let index = place::open(&args.place).await?;
+pub async fn run(args: SearchArgs, output: Output) -> Outcome {
     let request = match &args.request {
-        Some(path) => read_request(path)?,
-        None => make_request(&args, &index)?,
+        Some(path) => read_request(path),
+        None => make_request(&args),
     };
-    let response = index.search(&request, &Cancel::new()).await?;
+    let mut request = request.map_err(as_usage)?;
+    let index = place::open(&args.place).await?;
+    if let Some(vector) = request.vector.as_mut().filter(|vector| vector.field.is_empty()) {
+        vector.field = only_vector_field(&index)?;
+    }
+    // All of the request came from the command line.
+    let response = index.search(&request, &Cancel::new()).await.map_err(as_usage)?;
     let texts = text_fields(&index)?;
     index.close().await?;
     for ignored in &response.ignored {
@@ -54,17 +60,13 @@ fn read_request(path: &Path) -> Result<SearchRequest> {
     } else {
         open_file(path)?.read_to_string(&mut text).map_err(failed)?;
     }
-    serde_json::from_str(&text).map_err(|error| Error::with_source(ErrorKind::InvalidArgument, "request", error))
+    SearchRequest::from_json(&text).map_err(|error| error.at(path.display()))
 }
 
-fn make_request(args: &SearchArgs, index: &Index<AnyStorage>) -> Result<SearchRequest> {
-    let filter = match &args.filter {
-        Some(text) => Some(
-            serde_json::from_str::<Value>(text)
-                .map_err(|error| Error::with_source(ErrorKind::InvalidArgument, "--filter", error))?,
-        ),
-        None => None,
-    };
+/// The request, but for the field of its vector where none is named.
+fn make_request(args: &SearchArgs) -> Result<SearchRequest> {
+    let example = r#"{ "year": { "gte": 2020 }, "tag": ["a", "b"] }"#;
+    let filter = args.filter.as_deref().map(|text| read_json("--filter", text, example)).transpose()?;
     Ok(SearchRequest {
         query: args.query.as_deref().map(|text| read_query(text, args.tree)).transpose()?,
         syntax: if args.lucene { Syntax::Lucene } else { Syntax::Plain },
@@ -77,7 +79,7 @@ fn make_request(args: &SearchArgs, index: &Index<AnyStorage>) -> Result<SearchRe
             Some(edits) => Fuzziness::Edits(parse_edits(edits)?),
         },
         fuzzy_prefix_length: args.fuzzy_prefix,
-        vector: vector_clause(args, index)?,
+        vector: vector_clause(args)?,
         fuse: parse_fuse(&args.fuse)?,
         filter,
         sort: args.sort.iter().map(|key| parse_sort(key)).collect::<Result<_>>()?,
@@ -98,8 +100,17 @@ fn read_query(text: &str, is_tree: bool) -> Result<QueryInput> {
     if !is_tree {
         return Ok(text.into());
     }
-    let tree = serde_json::from_str(text);
-    tree.map(QueryInput::Tree).map_err(|error| Error::with_source(ErrorKind::InvalidArgument, "query", error))
+    let example = r#"{ "match": { "field": "body", "text": "range requests" } }"#;
+    match read_json("--tree", text, example)? {
+        Value::Object(tree) => Ok(QueryInput::Tree(tree)),
+        _ => Err(Error::invalid(format!("--tree {text:?}: expected a clause such as {example}"))),
+    }
+}
+
+/// The JSON of an option.
+fn read_json(option: &str, text: &str, example: &str) -> Result<Value> {
+    let bad = |error| Error::invalid(format!("{option} {text:?} is not JSON ({error}); an example: '{example}'"));
+    serde_json::from_str(text).map_err(bad)
 }
 
 fn parse_edits(text: &str) -> Result<u8> {
@@ -107,25 +118,14 @@ fn parse_edits(text: &str) -> Result<u8> {
     edits.ok_or_else(|| Error::invalid(format!("--fuzzy {text:?}: expected 0, 1, 2 or auto")))
 }
 
-fn vector_clause(args: &SearchArgs, index: &Index<AnyStorage>) -> Result<Option<VectorClause>> {
+/// The clause of the vector; its field may be left to [`only_vector_field`].
+fn vector_clause(args: &SearchArgs) -> Result<Option<VectorClause>> {
     if args.vector_file.is_none() && args.like.is_none() {
         return Ok(None);
     }
-    let field = match &args.vector_field {
-        Some(field) => field.clone(),
-        None => {
-            let fields = index.info()?.fields;
-            let mut vectors = fields.into_iter().filter(|field| field.kind == "vector");
-            match (vectors.next(), vectors.next()) {
-                (Some(field), None) => field.name,
-                (None, _) => return Err(Error::invalid("the index has no vector field")),
-                _ => return Err(Error::invalid("several vector fields: say which with --vector-field")),
-            }
-        }
-    };
     let value = args.vector_file.as_deref().map(|path| read_vector(path, args.vector_row)).transpose()?;
     Ok(Some(VectorClause {
-        field,
+        field: args.vector_field.clone().unwrap_or_default(),
         value,
         values: None,
         like: args.like.as_deref().map(parse_id),
@@ -138,6 +138,16 @@ fn vector_clause(args: &SearchArgs, index: &Index<AnyStorage>) -> Result<Option<
         mode: args.mode.map(Into::into),
         ef_search: args.ef_search,
     }))
+}
+
+/// The vector field, where there is one alone.
+fn only_vector_field(index: &Index<AnyStorage>) -> Result<String, Failure> {
+    let mut vectors = index.info()?.fields.into_iter().filter(|field| field.kind == "vector");
+    match (vectors.next(), vectors.next()) {
+        (Some(field), None) => Ok(field.name),
+        (None, _) => Err(Failure::Usage(Error::invalid("the index has no vector field"))),
+        _ => Err(Failure::Usage(Error::invalid("several vector fields: say which with --vector-field"))),
+    }
 }
 
 /// An id as documents have it: an integer if it looks like one, unless in quotes.
@@ -196,8 +206,10 @@ fn parse_collapse(text: &str) -> Result<CollapseClause> {
 }
 
 fn facets(args: &SearchArgs) -> Result<Vec<FacetClause>> {
+    let example = r#"{ "field": "year", "ranges": [{ "to": 2000 }, { "from": 2000 }] }"#;
     let read = |text: &String| {
-        serde_json::from_str(text).map_err(|error| Error::with_source(ErrorKind::InvalidArgument, "--facet", error))
+        let value = read_json("--facet", text, example)?;
+        FacetClause::from_json(&value).map_err(|error| Error::invalid(format!("--{error}; an example: '{example}'")))
     };
     let plain = args.facets.iter().cloned().map(|name| Ok(FacetClause::Field(name)));
     plain.chain(args.facet.iter().map(read)).collect()

@@ -13,16 +13,16 @@ use std::{
     time::UNIX_EPOCH,
 };
 
-use rangefind::error::{Error, ErrorKind, Result};
+use rangefind::error::{Error, ErrorKind};
 use tiny_http::{Header, Method, Request, Response, Server, StatusCode};
 
-use super::{Verdict, args::ServeArgs, output::Output};
+use super::{Outcome, Verdict, args::ServeArgs, output::Output};
 
 /// Requests answered at a time.
 const THREADS: usize = 8;
 
 /// Serves until the process ends.
-pub fn run(args: ServeArgs, output: Output) -> Result<Verdict> {
+pub fn run(args: ServeArgs, output: Output) -> Outcome {
     let root = fs::canonicalize(&args.dir).map_err(|error| {
         let kind = if error.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::Io };
         Error::with_source(kind, args.dir.display().to_string(), error)

@@ -3,21 +3,20 @@
 use rangefind::{
     engine::{self, Cancel, Index, MergeOptions, OpenMode, OpenOptions},
     error::{Error, Result},
-    storage::{
-        AnyStorage,
-        local::{LocalOptions, LocalStorage},
-    },
+    storage::AnyStorage,
 };
 
 use super::{
-    Verdict,
+    Failure, Outcome, Verdict,
     args::{MergeArgs, PlaceArgs},
+    as_usage,
+    leftovers::Before,
     output::{Bar, Output, bytes, count, millis, plural},
     place,
 };
 
 /// Merges in place, or several indexes into a new one.
-pub async fn merge(args: MergeArgs, output: Output) -> Result<Verdict> {
+pub async fn merge(args: MergeArgs, output: Output) -> Outcome {
     let options = MergeOptions {
         max_segments: Some(args.max_segments),
         memory_bytes: args.memory,
@@ -28,7 +27,8 @@ pub async fn merge(args: MergeArgs, output: Output) -> Result<Verdict> {
     let bar = Bar::new(output, None, None);
     let report = match (&args.out, &args.places[..]) {
         (None, [place]) if place::is_url(place) => {
-            return Err(Error::new(rangefind::ErrorKind::ReadOnly, "an index behind a URL is merged into --out DIR"));
+            let error = Error::new(rangefind::ErrorKind::ReadOnly, "an index behind a URL is merged into --out DIR");
+            return Err(Failure::Usage(error));
         }
         (None, [place]) => {
             let open =
@@ -41,13 +41,20 @@ pub async fn merge(args: MergeArgs, output: Output) -> Result<Verdict> {
             closed?;
             report
         }
-        (None, _) => return Err(Error::invalid("merging several indexes needs --out DIR")),
+        (None, _) => return Err(Failure::Usage(Error::invalid("merging several indexes needs --out DIR"))),
         (Some(out), places) => {
             let sources: Vec<AnyStorage> = places.iter().map(|place| place::storage(place)).collect::<Result<_>>()?;
-            let target = LocalStorage::new(out, LocalOptions::default()).into();
+            let target = place::new_storage(out).map_err(as_usage)?;
+            let before = Before::look(out);
             let merged = engine::merge(&sources, target, options, &|progress| bar.report(progress), &cancel).await;
             bar.finish();
-            merged?
+            match merged {
+                Ok(report) => report,
+                Err(error) => {
+                    before.restore(output).await;
+                    return Err(error.into());
+                }
+            }
         }
     };
     output.result(&report, |out| {
@@ -63,13 +70,13 @@ pub async fn merge(args: MergeArgs, output: Output) -> Result<Verdict> {
 }
 
 /// Verifies every byte.
-pub async fn check(args: PlaceArgs, output: Output) -> Result<Verdict> {
-    let index = place::open(&args.place).await?;
+pub async fn check(args: PlaceArgs, output: Output) -> Outcome {
+    let storage = place::storage(&args.place)?;
     let bar = Bar::new(output, None, None);
-    let checked = index.check(&|progress| bar.report(progress), &Cancel::new()).await;
+    // Not by opening it: an index that does not open is what a check is for.
+    let checked = engine::check(storage, &|progress| bar.report(progress), &Cancel::new()).await;
     bar.finish();
     let report = checked?;
-    index.close().await?;
     output.result(&report, |out| {
         for problem in &report.problems {
             let section = problem.section.as_ref().map_or(String::new(), |section| format!(", {section}"));
@@ -87,7 +94,7 @@ pub async fn check(args: PlaceArgs, output: Output) -> Result<Verdict> {
 }
 
 /// Describes an index.
-pub async fn info(args: PlaceArgs, output: Output) -> Result<Verdict> {
+pub async fn info(args: PlaceArgs, output: Output) -> Outcome {
     let index = place::open(&args.place).await?;
     let info = index.info()?;
     index.close().await?;

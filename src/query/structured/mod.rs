@@ -42,6 +42,10 @@ pub const MAX_TREE_DEPTH: usize = 32;
 /// How many clauses a query has.
 pub const MAX_TREE_CLAUSES: usize = 1024;
 
+/// Names of clauses, for messages.
+const CLAUSES: &str = "term, match, phrase, phrasePrefix, prefix, wildcard, regex, fuzzy, range, terms, exists, bool, \
+                       disMax, constant, boost, function, moreLikeThis, plain, lucene, all, none";
+
 /// Reads a query object.
 ///
 /// # Errors
@@ -118,7 +122,7 @@ impl TreeReader<'_> {
                 return Ok(Query::Boost(Box::new(inner), factor));
             }
             "function" => return self.function(body, at, depth),
-            _ => return Err(at.bad("unknown clause")),
+            _ => return Err(at.bad(format_args!("unknown clause, expected one of {CLAUSES}"))),
         }?;
         self.work.add(&leaf).map_err(|what| at.bad(what))?;
         Ok(leaf)

@@ -137,6 +137,14 @@ pub enum HttpFault {
         /// As the client tells it.
         reason: String,
     },
+    /// Nothing came for too long.
+    #[error("the server did not answer: {phase} took longer than {millis} ms")]
+    TimedOut {
+        /// What was waited for.
+        phase: &'static str,
+        /// How long, milliseconds.
+        millis: u32,
+    },
     /// The caller gave up.
     #[error("cancelled by the caller")]
     Aborted,
@@ -147,7 +155,7 @@ impl HttpFault {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Status { status } => matches!(status, 408 | 425 | 429 | 500..=599),
-            Self::Transport { .. } | Self::WrongBodyLen { .. } => true,
+            Self::Transport { .. } | Self::TimedOut { .. } | Self::WrongBodyLen { .. } => true,
             _ => false,
         }
     }
@@ -160,7 +168,9 @@ impl HttpFault {
             Self::LenChanged { .. } | Self::NotSatisfiable | Self::EtagChanged { .. } | Self::PreconditionFailed => {
                 ErrorKind::IndexChanged
             }
-            Self::WrongBodyLen { .. } | Self::Status { .. } | Self::Transport { .. } => ErrorKind::Network,
+            Self::WrongBodyLen { .. } | Self::Status { .. } | Self::Transport { .. } | Self::TimedOut { .. } => {
+                ErrorKind::Network
+            }
             Self::Aborted => ErrorKind::Aborted,
         }
     }

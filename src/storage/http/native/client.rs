@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use ureq::{
-    Agent,
+    Agent, Timeout,
     http::{HeaderMap, Response},
 };
 
@@ -33,6 +33,9 @@ const MAX_WHOLE_BYTES: u64 = 64 << 20;
 /// Between two looks, while it waits to try again, whether anybody still waits for the answer.
 const NAP: Duration = Duration::from_millis(20);
 
+/// Tries that may end by a time-out: a server that was silent twice stays so, and each costs seconds.
+const MAX_TIMEOUTS: u32 = 2;
+
 /// Tells whether anybody still waits for the answer.
 type Wanted<'a> = &'a dyn Fn() -> bool;
 
@@ -48,11 +51,16 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(base: String, query: String, options: HttpOptions) -> Self {
+        let after = |millis: u32| Some(Duration::from_millis(u64::from(millis.max(1))));
         let agent = Agent::config_builder()
             .http_status_as_error(false)
             .accept_encoding("identity")
             .user_agent(concat!("rangefind/", env!("CARGO_PKG_VERSION")))
-            .timeout_global(Some(Duration::from_millis(u64::from(options.timeout_millis.max(1)))))
+            .timeout_global(after(options.timeout_millis))
+            .timeout_resolve(after(options.connect_timeout_millis))
+            .timeout_connect(after(options.connect_timeout_millis))
+            .timeout_per_read(after(options.idle_timeout_millis))
+            .timeout_per_write(after(options.idle_timeout_millis))
             .max_idle_connections(options.max_in_flight.max(1))
             .max_idle_connections_per_host(options.max_in_flight.max(1))
             .build()
@@ -67,7 +75,7 @@ impl Client {
             let judged = check_range_head(asked, &head).and_then(|()| self.validators.check(name, &head));
             judged.map_err(|fault| (fault, head.retry_after.clone()))?;
             // One byte more than is due, to see that there is none.
-            let body = read_body(&mut response, asked.len().saturating_add(1), wanted)?;
+            let body = self.read_body(&mut response, asked.len().saturating_add(1), wanted)?;
             check_range_body(asked, &head, body.len() as u64)?;
             Ok((head, body))
         })
@@ -79,7 +87,7 @@ impl Client {
             let (head, mut response) = self.get(name, None)?;
             let judged = check_whole_head(&head).and_then(|()| check_encoding(&head));
             judged.map_err(|fault| (fault, head.retry_after.clone()))?;
-            let body = read_body(&mut response, MAX_WHOLE_BYTES, wanted)?;
+            let body = self.read_body(&mut response, MAX_WHOLE_BYTES, wanted)?;
             match head.content_length {
                 Some(asked) if asked != body.len() as u64 => {
                     Err(HttpFault::WrongBodyLen { asked, found: body.len() as u64 }.into())
@@ -101,8 +109,38 @@ impl Client {
         if let Some(asked) = asked {
             request = request.header("range", range_header(&asked.range));
         }
-        let response = request.call().map_err(|error| HttpFault::Transport { reason: error.to_string() })?;
+        let response = request.call().map_err(|error| self.fault_of(error))?;
         Ok((read_head(&response), response))
+    }
+
+    /// The body, at most `limit` bytes of it.
+    fn read_body(&self, response: &mut Response<ureq::Body>, limit: u64, wanted: Wanted) -> Result<Bytes, HttpFault> {
+        let mut reader = response.body_mut().as_reader().take(limit);
+        let mut body = Vec::with_capacity(limit.min(MAX_RESERVED_BYTES) as usize);
+        let mut piece = vec![0; PIECE_BYTES.min(limit as usize)];
+        loop {
+            if !wanted() {
+                return Err(HttpFault::Aborted);
+            }
+            match reader.read(&mut piece) {
+                Ok(0) => return Ok(body.into()),
+                Ok(read) => body.extend_from_slice(&piece[..read]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.fault_of(error.into())),
+            }
+        }
+    }
+
+    fn fault_of(&self, error: ureq::Error) -> HttpFault {
+        let HttpOptions { connect_timeout_millis, idle_timeout_millis, timeout_millis, .. } = self.options;
+        let (phase, millis) = match error {
+            ureq::Error::Timeout(Timeout::Resolve | Timeout::Connect) => ("the connection", connect_timeout_millis),
+            ureq::Error::Timeout(Timeout::PerRead) => ("the next piece of its answer", idle_timeout_millis),
+            ureq::Error::Timeout(Timeout::PerWrite) => ("taking the request", idle_timeout_millis),
+            ureq::Error::Timeout(_) => ("the whole answer", timeout_millis),
+            error => return HttpFault::Transport { reason: error.to_string() },
+        };
+        HttpFault::TimedOut { phase, millis }
     }
 
     fn url(&self, name: &str) -> String {
@@ -111,12 +149,14 @@ impl Client {
 
     fn with_retries<T>(&self, name: &str, wanted: Wanted, attempt: impl Fn() -> Result<T, Failed>) -> Result<T> {
         let mut backoff = Backoff::new(self.options.retry);
+        let mut timeouts = 0;
         loop {
             let Failed { fault, retry_after } = match attempt() {
                 Ok(done) => return Ok(done),
                 Err(failed) => failed,
             };
-            let again = fault.is_transient() && wanted();
+            timeouts += u32::from(matches!(fault, HttpFault::TimedOut { .. }));
+            let again = fault.is_transient() && timeouts < MAX_TIMEOUTS && wanted();
             let wait = again.then(|| backoff.next_wait(retry_after.as_deref(), jitter())).flatten();
             let Some(millis) = wait else { return Err(fault.into_error(&self.url(name))) };
             let until = Instant::now() + Duration::from_millis(u64::from(millis));
@@ -158,23 +198,5 @@ fn read_head(response: &Response<ureq::Body>) -> ResponseHead {
         content_length: text(headers, "content-length").and_then(|length| length.parse().ok()),
         etag: text(headers, "etag"),
         retry_after: text(headers, "retry-after"),
-    }
-}
-
-/// The body, at most `limit` bytes of it.
-fn read_body(response: &mut Response<ureq::Body>, limit: u64, wanted: Wanted) -> Result<Bytes, HttpFault> {
-    let mut reader = response.body_mut().as_reader().take(limit);
-    let mut body = Vec::with_capacity(limit.min(MAX_RESERVED_BYTES) as usize);
-    let mut piece = vec![0; PIECE_BYTES.min(limit as usize)];
-    loop {
-        if !wanted() {
-            return Err(HttpFault::Aborted);
-        }
-        match reader.read(&mut piece) {
-            Ok(0) => return Ok(body.into()),
-            Ok(read) => body.extend_from_slice(&piece[..read]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(HttpFault::Transport { reason: error.to_string() }),
-        }
     }
 }

@@ -35,7 +35,13 @@ pub struct HttpOptions {
     pub max_in_flight: usize,
     /// When to ask again. Default: four tries.
     pub retry: RetryPolicy,
-    /// One try that takes longer than this is given up and counts as failed, milliseconds. Default 60,000.
+    /// A connection that takes longer to make is given up, milliseconds: name, TCP and TLS together. Default 10,000.
+    pub connect_timeout_millis: u32,
+    /// A server that sends nothing for longer is given up, milliseconds: before its answer begins or between two pieces
+    /// of it. Default 20,000.
+    pub idle_timeout_millis: u32,
+    /// One try that takes longer than this is given up, milliseconds, however much came. Default 60,000. After a time-out
+    /// of any of the three kinds the request is tried once more, whatever [`Self::retry`] allows.
     pub timeout_millis: u32,
 }
 
@@ -45,6 +51,8 @@ impl Default for HttpOptions {
             headers: Vec::new(),
             max_in_flight: ReadProfile::HTTP.in_flight,
             retry: RetryPolicy::default(),
+            connect_timeout_millis: 10_000,
+            idle_timeout_millis: 20_000,
             timeout_millis: 60_000,
         }
     }
