@@ -3,6 +3,7 @@
 // A source of any length passes through here a batch at a time; the next batch is asked for only when the
 // engine has room. Vectors that fit their field go as one Float32Array per field; whatever else a vector field
 // holds stays in the JSON, so that the engine is the one to say what is wrong with it.
+import { toJson } from "./checks.js";
 import { abortError, invalid, throwIfAborted } from "./errors.js";
 import type { ColumnarDocs, Doc, DocId, DocSource, Refusal, Schema } from "./types.js";
 
@@ -144,12 +145,12 @@ class BatchBuilder {
     try {
       const rest: Record<string, unknown> = { ...doc };
       taken = this.takeVectors(rest);
-      text = JSON.stringify(rest);
+      text = toJson("document", rest);
     } catch (error) {
       const { id } = doc as Doc;
       const reason = error instanceof Error ? error.message : String(error);
       const refusal = { row: position, reason, code: "bad_json" as const };
-      this.refused.push(id === undefined ? refusal : { ...refusal, id });
+      this.refused.push(typeof id === "string" || typeof id === "number" ? { ...refusal, id } : refusal);
       return;
     }
     for (const [field, vectors] of taken) this.bytes += field.push(row, vectors);

@@ -92,8 +92,11 @@ export function abortError(signal: AbortSignal): SearchError {
   return new SearchError("aborted", "cancelled by the caller", { cause: signal.reason });
 }
 
-/** Throws {@link abortError} if `signal` is already aborted. */
+/** Throws {@link abortError} if `signal` is already aborted, and `invalid_argument` if it is none. */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal !== undefined && typeof signal?.addEventListener !== "function") {
+    throw invalid("signal: an AbortSignal is needed, such as `controller.signal`");
+  }
   if (signal?.aborted) throw abortError(signal);
 }
 

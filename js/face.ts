@@ -2,6 +2,7 @@
 import { Refusals, batchesOf, buffersOf } from "./batches.js";
 import { analyzerSource } from "./analyzers.js";
 import { parseBytes } from "./bytes.js";
+import { optionsOf, refuseUnspeakable } from "./checks.js";
 import { invalid, throwIfAborted, toSearchError } from "./errors.js";
 import type { Host } from "./host.js";
 import { SearchIndex } from "./index-handle.js";
@@ -104,12 +105,28 @@ export type Face = Pick<typeof import("./index.js"), "init" | "open" | "build" |
 export function createFace(runtime: Runtime): Face {
   const pool = new HostPool(runtime);
   return {
-    init: async (options) => pool.init(given(options, "init")),
-    open: async (options) => open(pool, given(options, "open")),
-    build: async (docs, options) => build(pool, docs, given(options, "build")),
-    merge: async (sources, options) => merge(pool, sources, given(options, "merge")),
+    init: async (options, ...more: unknown[]) => pool.init(optionsOf("init", options, INIT_OPTIONS, more)),
+    open: async (options, ...more: unknown[]) => open(pool, optionsOf("open", options, OPEN_OPTIONS, more)),
+    build: async (docs, options, ...more: unknown[]) =>
+      build(pool, docs, optionsOf("build", options, BUILD_OPTIONS, more)),
+    merge: async (sources, options, ...more: unknown[]) =>
+      merge(pool, sources, optionsOf("merge", options, MERGE_OPTIONS, more)),
   };
 }
+
+// The compiler keeps these in step with the interfaces.
+const INIT_OPTIONS: Record<keyof InitOptions, true> = { module: true, bytes: true, url: true, worker: true };
+const OPEN_OPTIONS: Record<keyof OpenOptions, true> = {
+  storage: true, base: true, schema: true, codec: true, analyzers: true, mode: true, memory: true, cache: true,
+  gpuMemory: true, writerWaitMillis: true, releaseAfterCommit: true, autoMerge: true, graceMillis: true, signal: true,
+};
+const BUILD_OPTIONS: Record<keyof BuildOptions, true> = {
+  storage: true, schema: true, codec: true, analyzers: true, memory: true, maxSegments: true, onProgress: true,
+  signal: true,
+};
+const MERGE_OPTIONS: Record<keyof MergeStoragesOptions, true> = {
+  into: true, maxSegments: true, memory: true, codec: true, reorder: true, onProgress: true, signal: true,
+};
 
 /** Starts engines, and knows which ones hold memory storages. */
 class HostPool {
@@ -211,12 +228,6 @@ class HostPool {
   }
 }
 
-/** `options`, if there are any: JavaScript may forget them. */
-function given<T extends object>(options: T, name: string): T {
-  if (typeof options !== "object" || options === null) throw invalid(`${name}: an object of options is needed`);
-  return options;
-}
-
 function isStorage(storage: unknown, name: string): asserts storage is IndexStorage {
   const kind = (storage as IndexStorage | undefined)?.kind;
   if (kind === undefined) throw invalid(`${name}: a storage is needed, such as opfs("notes")`);
@@ -272,6 +283,7 @@ function openSettings(pool: HostPool, options: OpenOptions): OpenSettings {
   for (const name of ["codec", "writerWaitMillis", "releaseAfterCommit", "autoMerge", "graceMillis"] as const) {
     if (options[name] !== undefined) Object.assign(settings, { [name]: options[name] });
   }
+  refuseUnspeakable("open", settings);
   return settings;
 }
 
@@ -285,6 +297,7 @@ function mergeSettings(pool: HostPool, options: MergeInput): MergeSettings {
   if (options.schema !== undefined) settings.schema = toWireSchema(options.schema);
   if (options.codec !== undefined) settings.codec = options.codec;
   if (options.reorder !== undefined) settings.reorder = options.reorder;
+  refuseUnspeakable("options", settings);
   return settings;
 }
 

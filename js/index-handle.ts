@@ -1,6 +1,7 @@
 // An open index.
 import { Refusals, batchesOf, buffersOf, lengthOf } from "./batches.js";
 import { parseBytes } from "./bytes.js";
+import { checkVector, optionsOf, refuseUnspeakable, toJson } from "./checks.js";
 import { SearchError, invalid, throwIfAborted, toSearchError } from "./errors.js";
 import type { Host, HostCall } from "./host.js";
 import { fromWireSchema, type WireField } from "./schema.js";
@@ -24,6 +25,13 @@ export interface MergeOptions extends WorkOptions {
    */
   reorder?: boolean;
 }
+
+// The compiler keeps these in step with the interfaces.
+const CALL_OPTIONS: Record<keyof CallOptions, true> = { signal: true };
+const WORK_OPTIONS: Record<keyof WorkOptions, true> = { onProgress: true, signal: true };
+const MERGE_OPTIONS: Record<keyof MergeOptions, true> = {
+  maxSegments: true, memory: true, codec: true, reorder: true, onProgress: true, signal: true,
+};
 
 /** An index opened in an engine. */
 interface Seat {
@@ -81,7 +89,8 @@ export class SearchIndex {
    * @throws {SearchError} `locked` if another writer holds the index, `read_only`, `quota`, `aborted`; what the
    * source throws comes as `cause` of `invalid_argument`.
    */
-  async add(docs: DocSource, { onProgress, signal }: WorkOptions = {}): Promise<AddReport> {
+  async add(docs: DocSource, options: WorkOptions = {}): Promise<AddReport> {
+    const { onProgress, signal } = optionsOf("add", options, WORK_OPTIONS);
     throwIfAborted(signal);
     const writer = await this.#seatOfWriter();
     const total = lengthOf(docs);
@@ -129,10 +138,12 @@ export class SearchIndex {
    *
    * @throws {SearchError} `locked`, `read_only`.
    */
-  async delete(ids: DocId | Iterable<DocId>, { signal }: CallOptions = {}): Promise<number> {
-    const list = typeof ids === "string" || typeof ids === "number" ? [ids] : [...ids];
+  async delete(ids: DocId | Iterable<DocId>, options: CallOptions = {}): Promise<number> {
+    const { signal } = optionsOf("delete", options, CALL_OPTIONS);
+    const isMany = typeof ids === "object" && ids !== null && Symbol.iterator in ids;
+    const list = toJson("delete", isMany ? [...ids] : [ids]);
     const writer = await this.#seatOfWriter();
-    return this.#call(writer, "delete", [writer.handle, JSON.stringify(list)], { signal });
+    return this.#call(writer, "delete", [writer.handle, list], { signal });
   }
 
   /**
@@ -162,14 +173,21 @@ export class SearchIndex {
     if (typeof request !== "string" && (typeof request !== "object" || request === null)) {
       throw invalid("search: words, or an object such as { query: \"words\" }, are needed");
     }
+    // One that knows no types may give more than the one argument.
+    if (arguments.length > 1) optionsOf("search", {}, {}, [...arguments].slice(1));
     const { signal, ...rest } = typeof request === "string" ? { query: request } : request;
     const seat = this.#reader;
     let vector: Float32Array | undefined;
-    if (rest.vector !== undefined) {
+    if (rest.vector !== undefined && rest.vector !== null) {
+      if (typeof rest.vector !== "object" || Array.isArray(rest.vector) || ArrayBuffer.isView(rest.vector)) {
+        throw invalid("vector: an object such as { field: \"embedding\", value: […] } is needed");
+      }
       // A copy of its own, which can be transferred; structured text would be slow for numbers.
       const { value, values, ...clause } = rest.vector;
       const all = values ?? (value === undefined ? undefined : [value]);
       if (value !== undefined && values !== undefined) throw invalid("vector: value and values exclude each other");
+      if (values !== undefined && !Array.isArray(values)) throw invalid("vector.values: a list of vectors is needed");
+      all?.forEach((one, ix) => checkVector(values === undefined ? "vector.value" : `vector.values[${ix}]`, one));
       if (all !== undefined && all.length > 0) {
         const dims = all[0]?.length ?? 0;
         vector = new Float32Array(dims * all.length);
@@ -181,7 +199,7 @@ export class SearchIndex {
       rest.vector = values === undefined ? clause : { ...clause, values: values.map(() => []) };
     }
     const transfer = vector === undefined ? [] : [vector.buffer as ArrayBuffer];
-    const args: Args<"search"> = [seat.handle, JSON.stringify(rest), vector];
+    const args: Args<"search"> = [seat.handle, toJson("search", rest), vector];
     return this.#ask<SearchResponse<D>>(seat, "search", args, { signal, detach: true, transfer });
   }
 
@@ -191,9 +209,10 @@ export class SearchIndex {
     ids: readonly DocId[],
     options?: CallOptions,
   ): Promise<(D | undefined)[]>;
-  async get(ids: DocId | readonly DocId[], { signal }: CallOptions = {}): Promise<unknown> {
+  async get(ids: DocId | readonly DocId[], options: CallOptions = {}): Promise<unknown> {
+    const { signal } = optionsOf("get", options, CALL_OPTIONS);
     const many = Array.isArray(ids);
-    const args: Args<"get"> = [this.#reader.handle, JSON.stringify(many ? ids : [ids])];
+    const args: Args<"get"> = [this.#reader.handle, toJson("get", many ? ids : [ids])];
     const found = await this.#ask<(object | null)[]>(this.#reader, "get", args, { signal, detach: true });
     const docs = found.map((doc) => doc ?? undefined);
     return many ? docs : docs[0];
@@ -206,13 +225,14 @@ export class SearchIndex {
    * @throws {SearchError} `aborted`, `over_budget`, `quota`, `corrupt`, `locked`, `read_only`.
    */
   async merge(options: MergeOptions = {}): Promise<MergeReport> {
-    const { maxSegments, memory, codec, reorder, onProgress, signal } = options;
+    const { maxSegments, memory, codec, reorder, onProgress, signal } = optionsOf("merge", options, MERGE_OPTIONS);
     const settings: MergeSettings = {};
     const memoryBytes = parseBytes("memory", memory);
     if (maxSegments !== undefined) settings.maxSegments = maxSegments;
     if (memoryBytes !== undefined) settings.memoryBytes = memoryBytes;
     if (codec !== undefined) settings.codec = codec;
     if (reorder !== undefined) settings.reorder = reorder;
+    refuseUnspeakable("merge", settings);
     throwIfAborted(signal);
     const writer = await this.#seatOfWriter();
     try {
@@ -224,7 +244,8 @@ export class SearchIndex {
   }
 
   /** Walks every byte and every structure of the last commit and says what is wrong where. */
-  async check({ onProgress, signal }: WorkOptions = {}): Promise<CheckReport> {
+  async check(options: WorkOptions = {}): Promise<CheckReport> {
+    const { onProgress, signal } = optionsOf("check", options, WORK_OPTIONS);
     throwIfAborted(signal);
     const seat = await this.#seatOfWriter();
     return this.#ask<CheckReport>(seat, "check", [seat.handle], { onProgress, signal, detach: true });

@@ -70,7 +70,7 @@ export interface HttpOptions extends StorageProfile {
   headers?: Record<string, string>;
   /** Tries after the first one for 429, 5xx and network failures. Default 3. */
   retries?: number;
-  /** A try that takes longer than this is given up. Default 60,000. */
+  /** A try that takes longer than this is given up. Default 30,000. */
   timeoutMillis?: number;
   /** Used instead of the global `fetch`. Only where the engine runs in the calling thread. */
   fetch?: typeof fetch;

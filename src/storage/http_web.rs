@@ -329,7 +329,13 @@ fn read_head(response: &JsValue) -> ResponseHead {
 fn fault_of(thrown: &JsValue) -> HttpFault {
     match glue::get(thrown, "name").as_string().as_deref() {
         Some("AbortError") => HttpFault::Aborted,
-        _ => HttpFault::Transport { reason: glue::describe(thrown) },
+        _ => {
+            // Node says "fetch failed", and why in the cause.
+            let cause = glue::get(thrown, "cause");
+            let code = glue::get(&cause, "code").as_string().unwrap_or_default();
+            let why = if cause.is_object() { format!(" ({} {code})", glue::describe(&cause)) } else { String::new() };
+            HttpFault::Transport { reason: glue::describe(thrown) + &why }
+        }
     }
 }
 

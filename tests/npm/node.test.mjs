@@ -152,7 +152,7 @@ console.log(JSON.stringify(outcomes));
   const { stdout } = await execute(process.execPath, ["main.mjs"], { cwd: folder });
   const outcomes = JSON.parse(stdout);
   const words = {
-    open: /options/, build: /options/, merge: /array/, init: /options/, search: /query/, option: /`qery`.*`query`/,
+    open: /options/, build: /options/, merge: /array/, init: /options/, search: /query/, option: /unknown key "qery", expected query/,
     sort: /sort key/, facet: /keyword/, filter: /keyword/, r2: /env\.BUCKET/, s3: /https:/,
   };
   assert.deepEqual(Object.keys(outcomes), Object.keys(words));

@@ -471,6 +471,54 @@ export async function runScenario(rangefind, options) {
       await rejects("closed", index.add([]), "a closed index");
     });
 
+    await check("refuses what it would have to guess at", async () => {
+      const { signal } = new AbortController();
+      const index = await open({ storage: place });
+      const request = (more) => () => index.search({ query: "glacier", ...more });
+      const vector = (clause) => request({ vector: { field: "embedding", ...clause } });
+      for (const [message, work] of [
+        ['open: unknown option "shema"', () => open({ storage: memory(), shema: SCHEMA })],
+        ["open: a signal goes into", () => open({ storage: memory() }, signal)],
+        ["open: graceMillis: NaN", () => open({ storage: memory(), graceMillis: NaN })],
+        ["signal: an AbortSignal is needed", () => open({ storage: memory(), signal: new AbortController() })],
+        ['build: unknown option "maxSegment"', () => build([], { storage: memory(), maxSegment: 1 })],
+        ["merge: a signal goes into", () => merge([place], { into: memory() }, signal)],
+        ["search: a signal goes into", () => index.search("glacier", signal)],
+        ["search: too many arguments", () => index.search("glacier", { limit: 3 })],
+        ["search: limit: NaN", request({ limit: NaN })],
+        ['search: limit: expected a whole number of at least 0, found "5"', request({ limit: "5" })],
+        ['unknown key "limt", expected query, syntax', request({ limt: 5 })],
+        ["search: filter.country: a function", request({ filter: { country: () => "de" } })],
+        ["search: filter.year.gte: 2000n is a BigInt", request({ filter: { year: { gte: 2000n } } })],
+        ["vector: an object such as", request({ vector: [...vectorOf(3)] })],
+        ['vector: "field" is missing', vector({ field: undefined, value: vectorOf(3) })],
+        ["vector.value: a list of numbers is needed, found a string", vector({ value: "near" })],
+        ["vector.value[1]: a number is needed, found a bigint", vector({ value: [1, 2n] })],
+        ["vector.values[1]: a list", vector({ values: [vectorOf(3), 3] })],
+        ["a query vector of zeros", vector({ value: new Float32Array(DIMS) })],
+        ["goes over a graph", vector({ value: vectorOf(3), mode: "walk" })],
+        ["query.phras: unknown clause, expected one of term, match, phrase", request({ query: { phras: {} } })],
+        ["add: a signal goes into", () => index.add([], signal)],
+        ["get: [0]: 5n is a BigInt", () => index.get(5n)],
+        ["delete: [1]: NaN", () => index.delete([1, NaN])],
+        ['merge: unknown option "maxSegment"', () => index.merge({ maxSegment: 1 })],
+      ]) {
+        const error = await rejects("invalid_argument", work, message);
+        assert(error.message.includes(message), `${error.message}, expected ${message}`);
+      }
+      const { ignored } = await index.search({ query: "glacier", select: ["title", "nosuch"] });
+      equal(ignored, ['select: no document has a stored field ["nosuch"]'], "ignored");
+      await index.close();
+      const fresh = await open({ storage: memory(), schema: SCHEMA });
+      const { added, refused } = await fresh.add([
+        { id: 1, title: "fine" }, { id: 2, run: () => 1 }, { id: 3, price: NaN }, { id: 4n }, { id: 5, deep: { at: [1, Infinity] } },
+      ]);
+      equal([added, refused.map(({ id, row, code }) => [id ?? null, row, code])],
+        [1, [[2, 1], [3, 2], [null, 3], [5, 4]].map((where) => [...where, "bad_json"])], "documents");
+      assert(refused[3].reason.includes("deep.at[1]: Infinity"), refused[3].reason);
+      await fresh.close();
+    });
+
     await check("keeps memory to its object", async () => {
       const [one, other] = [memory(), memory()];
       await build(documents(0, 10), { storage: one, schema: SCHEMA });
