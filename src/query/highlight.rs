@@ -137,8 +137,11 @@ fn slots_of(terms: &[(u32, Vec<u8>)]) -> Vec<(u32, Wanted)> {
     terms.iter().map(|(place, term)| (*place, Wanted::Term(term.clone()))).collect()
 }
 
-/// Marks the words of a phrase where they are together; `slots` are its places, each with where its words stand.
-fn mark_phrase(slots: &[(u32, &[(u32, Range<usize>)])], slop: u32, found: &mut Vec<Range<usize>>) {
+/// A place of a phrase, and where what it wants stands.
+type Slot<'a> = (u32, &'a [(u32, Range<usize>)]);
+
+/// Marks the words of a phrase where they are together.
+fn mark_phrase(slots: &[Slot<'_>], slop: u32, found: &mut Vec<Range<usize>>) {
     let Some(((first_place, first), others)) = slots.split_first() else { return };
     for (position, range) in *first {
         let start = i64::from(*position) - i64::from(*first_place);

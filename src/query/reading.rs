@@ -5,6 +5,8 @@
 
 #![forbid(unsafe_code)]
 
+use std::fmt;
+
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -53,7 +55,7 @@ fn refusal(what: &str, text: &str, message: String, fails: Fails) -> Error {
     }
 }
 
-#[derive(Clone)]
+/// From a value to a part of it.
 enum Step {
     Key(String),
     Index(usize),
@@ -66,11 +68,13 @@ impl Step {
             Self::Index(ix) => value.get(ix),
         }
     }
+}
 
-    fn to_string(&self) -> String {
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Key(key) => format!(".{key}"),
-            Self::Index(ix) => format!("[{ix}]"),
+            Self::Key(key) => write!(f, ".{key}"),
+            Self::Index(ix) => write!(f, "[{ix}]"),
         }
     }
 }
