@@ -434,10 +434,34 @@ mod tests {
         merge_reordered(storage, id, schema, sources, limits, &no_progress, &Cancel::new()).await
     }
 
+    /// Rows of vectors in document order, those of one document sorted: their order among themselves means nothing, and
+    /// is lost where a source has cells.
+    fn rows_by_doc<'b>(
+        segment: &OpenSegment<VerifiedFile<FileOf>>,
+        field: FieldOrd,
+        bytes: &'b Bytes,
+    ) -> Vec<Vec<&'b [u8]>> {
+        let reader = segment.vectors(field).expect("a vector field");
+        let rows: Vec<&[u8]> = bytes.chunks_exact(reader.stride_bytes()).collect();
+        let of_doc = |doc| {
+            let ords = reader.ords_of(DocOrd(doc));
+            let mut rows = rows[ords.start as usize..ords.end as usize].to_vec();
+            rows.sort_unstable();
+            rows
+        };
+        (0..segment.max_doc()).map(of_doc).collect()
+    }
+
     #[test]
     fn the_result_is_what_building_in_that_order_gives() {
-        let seed = fastrand::u64(..);
-        println!("seed {seed}");
+        // The first: a source with cells, and so many deletions that the result has none.
+        for seed in [13881693439691280636, fastrand::u64(..)] {
+            println!("seed {seed}");
+            gives_what_building_gives(seed);
+        }
+    }
+
+    fn gives_what_building_gives(seed: u64) {
         let mut rng = fastrand::Rng::with_seed(seed);
         let schema = schema();
         block_on(async {
@@ -483,10 +507,14 @@ mod tests {
                         continue;
                     }
                     let twin = expected.iter().find(|(twin, of, _)| (twin, of) == (kind, field));
-                    assert!(
-                        twin.is_some_and(|(.., twin)| twin == bytes),
-                        "seed {seed}, {sizes:?}: {kind} of {field:?}"
-                    );
+                    let (.., twin) = twin.unwrap_or_else(|| panic!("seed {seed}, {sizes:?}: no {kind} of {field:?}"));
+                    let is_equal = match kind {
+                        SectionKind::Vectors => {
+                            rows_by_doc(&segment, *field, bytes) == rows_by_doc(&rebuilt, *field, twin)
+                        }
+                        _ => twin == bytes,
+                    };
+                    assert!(is_equal, "seed {seed}, {sizes:?}: {kind} of {field:?}");
                 }
                 assert_eq!(found.len(), expected.len(), "seed {seed}");
                 let names = storage.list().await.expect("memory");
