@@ -40,6 +40,8 @@ export class Engine {
   private readonly builds = new Map<Handle, RunningBuild>();
   private readonly memories = new Map<number, WasmStorage>();
   private readonly running = new Set<(error: SearchError) => void>();
+  /** A cancellation flag that no call holds. */
+  private spareCancel: WasmCancel | undefined;
   private nextHandle = 1;
   private crash: SearchError | undefined;
 
@@ -50,13 +52,16 @@ export class Engine {
   }
 
   /** Does one operation. */
-  async run<O extends Op>(op: O, args: Args<O>, context: CallContext): Promise<Answer<O>> {
-    if (this.crash !== undefined) throw this.crash;
-    const cancel = new this.glue.WasmCancel();
+  run<O extends Op>(op: O, args: Args<O>, context: CallContext): Promise<Answer<O>> {
+    if (this.crash !== undefined) return Promise.reject(this.crash);
+    const cancel = this.spareCancel ?? new this.glue.WasmCancel();
+    this.spareCancel = undefined;
     const onCancelled: (() => void)[] = [() => cancel.cancel()];
-    let over = false;
+    let [over, cancelled] = [false, false];
     context.onCancel?.(() => {
-      if (!over && this.crash === undefined) for (const act of onCancelled) act();
+      if (over || this.crash !== undefined) return;
+      cancelled = true;
+      for (const act of onCancelled) act();
     });
     const call: Call = {
       cancel,
@@ -64,19 +69,26 @@ export class Engine {
       progress: progressOf(context.onProgress),
       objectOf: context.objectOf,
     };
-    let reject: (error: SearchError) => void = () => {};
-    const crashed = new Promise<never>((_, refuse) => (reject = refuse));
-    this.running.add(reject);
-    try {
+    return new Promise<Answer<O>>((resolve, reject) => {
+      const end = () => {
+        over = true;
+        this.running.delete(fail);
+        if (this.crash !== undefined) return;
+        // Making and registering one costs as much as a small query: an unused flag serves the next call.
+        if (cancelled || this.spareCancel !== undefined) cancel.free();
+        else this.spareCancel = cancel;
+      };
+      const fail = (thrown: unknown) => {
+        end();
+        reject(this.crash ?? toSearchError(thrown));
+      };
+      this.running.add(fail);
       const operation = this.operations[op] as (call: Call, ...args: unknown[]) => Promise<Answer<O>>;
-      return await Promise.race([operation(call, ...args), crashed]);
-    } catch (thrown) {
-      throw this.crash ?? toSearchError(thrown);
-    } finally {
-      over = true;
-      this.running.delete(reject);
-      if (this.crash === undefined) cancel.free();
-    }
+      operation(call, ...args).then((answer) => {
+        end();
+        resolve(answer);
+      }, fail);
+    });
   }
 
   private crashed(thrown: unknown): void {

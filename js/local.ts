@@ -9,13 +9,11 @@ import type { IndexStorage } from "./storage.js";
 export class LocalHost implements Host {
   private readonly objects = new ObjectTable();
   private readonly engine: Engine;
-  private readonly ended: Promise<never>;
-  private reject: (error: SearchError) => void = () => {};
+  /** How running calls hear that the engine ended. A promise that all raced against would keep their answers alive. */
+  private readonly running = new Set<(error: SearchError) => void>();
   dead: SearchError | undefined;
 
   constructor(module: WebAssembly.Module) {
-    this.ended = new Promise((_, reject) => (this.reject = reject));
-    this.ended.catch(() => {});
     this.engine = new Engine(module, (error) => (this.dead ??= error));
   }
 
@@ -23,27 +21,32 @@ export class LocalHost implements Host {
     const { signal, onProgress, detach } = options;
     if (this.dead !== undefined) throw this.dead;
     throwIfAborted(signal);
-    let stop = () => {};
     let cancel = () => {};
-    const aborted = new Promise<never>((_, reject) => {
-      stop = () => {
+    const context = {
+      objectOf: (id: number) => this.objects.get(id),
+      onProgress,
+      onCancel: signal === undefined ? undefined : (act: () => void) => (cancel = act),
+    };
+    return new Promise<Answer<O>>((resolve, reject) => {
+      const settle = () => {
+        this.running.delete(fail);
+        signal?.removeEventListener("abort", stop);
+      };
+      const fail = (thrown: unknown) => {
+        settle();
+        reject(withReason(toSearchError(thrown), signal));
+      };
+      const stop = () => {
         cancel();
-        if (detach) reject(abortError(signal!));
+        if (detach) fail(abortError(signal!));
       };
+      signal?.addEventListener("abort", stop, { once: true });
+      this.running.add(fail);
+      this.engine.run(op, args, context).then((answer) => {
+        settle();
+        resolve(answer);
+      }, fail);
     });
-    signal?.addEventListener("abort", stop, { once: true });
-    try {
-      const context = {
-        objectOf: (id: number) => this.objects.get(id),
-        onProgress,
-        onCancel: (act: () => void) => (cancel = act),
-      };
-      return await Promise.race([this.engine.run(op, args, context), aborted, this.ended]);
-    } catch (thrown) {
-      throw withReason(toSearchError(thrown), signal);
-    } finally {
-      signal?.removeEventListener("abort", stop);
-    }
   }
 
   spec(storage: IndexStorage): StorageSpec {
@@ -52,6 +55,6 @@ export class LocalHost implements Host {
 
   end(): void {
     this.dead ??= new SearchError("closed", "the index was closed");
-    this.reject(this.dead);
+    for (const fail of this.running) fail(this.dead);
   }
 }

@@ -3,8 +3,9 @@
 use std::{
     cell::{Cell, RefCell},
     future::{Future, pending},
-    pin::pin,
+    pin::{Pin, pin},
     rc::Rc,
+    task::{Context, Poll, Waker},
 };
 
 use futures_channel::oneshot;
@@ -87,9 +88,19 @@ impl WasmCancel {
     }
 }
 
-/// The promise of `work`, which starts at once.
+/// The promise of `work`, which starts at once. What can be done at once, such as a search whose bytes are all cached,
+/// is done without a task: that would cost more than a small query.
 pub(super) fn promise<T: Into<JsValue>>(work: impl Future<Output = Result<T>> + 'static) -> Promise {
-    future_to_promise(async move { work.await.map(Into::into).map_err(|error| to_js(&error)) })
+    settle(Box::pin(async move { work.await.map(Into::into).map_err(|error| to_js(&error)) }))
+}
+
+fn settle(mut work: Pin<Box<dyn Future<Output = std::result::Result<JsValue, JsValue>>>>) -> Promise {
+    match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(Ok(value)) => Promise::resolve(&value),
+        Poll::Ready(Err(error)) => Promise::reject(&error),
+        // Polled again at once by its task, it registers with that.
+        Poll::Pending => future_to_promise(work),
+    }
 }
 
 /// JSON text of an answer.

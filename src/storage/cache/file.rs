@@ -29,6 +29,13 @@ use crate::{
 /// A range longer than this part of the budget passes the cache by: it would push out more than it could bring.
 const LARGE_RANGE_DIVISOR: u64 = 8;
 
+/// A range of several blocks is put together, which copies it, at each read. From this length on, which takes some
+/// microseconds, the copy of the second read is kept like a block of its own: the norms of a field, lists of frequent
+/// words.
+const MIN_JOINED_BYTES: u64 = 32 << 10;
+/// Longest such copy, as part of the budget.
+const JOINED_DIVISOR: u64 = 32;
+
 /// A handle of one file that reads through a [`BlockCache`]. Clones share pins and trace; [`Self::traced`] makes a
 /// handle with its own.
 #[derive(Clone)]
@@ -50,6 +57,8 @@ struct Shared<F: File> {
     limits: PlanLimits,
     in_flight: usize,
     large_bytes: u64,
+    /// Longest range that is kept beside its blocks.
+    joined_bytes: u64,
     /// Reads go straight to the file.
     bypass: bool,
 }
@@ -95,6 +104,7 @@ impl<F: File> CachedFile<F> {
             limits: PlanLimits { gap_bytes: profile.gap_bytes, max_request_bytes: max },
             in_flight: profile.in_flight.max(1),
             large_bytes: (budget / LARGE_RANGE_DIVISOR).max(block_bytes),
+            joined_bytes: budget / JOINED_DIVISOR,
             bypass: access.pattern != Pattern::Random || (budget == 0 && !access.pin),
         });
         Self { handle: Handle::new(&shared), shared, trace: None }
@@ -137,8 +147,20 @@ impl<F: File> CachedFile<F> {
         for range in ranges {
             let blocks = shared.blocks_of(range);
             hits += blocks.end - blocks.start;
+            let len = range.end.saturating_sub(range.start);
+            let joined =
+                (MIN_JOINED_BYTES..=shared.joined_bytes).contains(&len).then(|| Key::joined(shared.id, range.start));
+            if let Some(bytes) = joined.and_then(|key| state.hit_joined(key, len)) {
+                buffers.push(bytes);
+                continue;
+            }
+            let num_blocks = blocks.end - blocks.start;
             let mut parts = blocks.map(|block| state.hit(shared.key(block), true).map(|bytes| (block, bytes)));
-            buffers.push(shared.join(range, &mut parts)?);
+            let bytes = shared.join(range, &mut parts)?;
+            if let Some(key) = joined.filter(|_| num_blocks > 1) {
+                state.insert_joined(key, bytes.clone());
+            }
+            buffers.push(bytes);
         }
         drop(state);
         if let Some(trace) = &self.trace {

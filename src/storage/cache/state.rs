@@ -22,11 +22,21 @@ const SMALL_QUEUE_DIVISOR: u64 = 10;
 /// Reads that are remembered per block.
 const MAX_FREQUENCY: u8 = 3;
 
-/// Block `block` of file `file`.
+/// Block `block` of file `file`, or a range of it put together of several blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) file: u32,
     pub(super) block: u64,
+}
+
+/// Marks keys of ranges: no file has as many blocks.
+const JOINED: u64 = 1 << 63;
+
+impl Key {
+    /// Key of the range that starts at byte `start`.
+    pub(super) fn joined(file: u32, start: u64) -> Self {
+        Self { file, block: JOINED | start }
+    }
 }
 
 /// Multiplies and mixes: keys are small numbers that no outsider chooses.
@@ -185,7 +195,31 @@ impl State {
         }
         self.slots.remove(&key);
         self.loading_blocks -= 1;
-        let Some(bytes) = bytes else { return };
+        if let Some(bytes) = bytes {
+            self.insert(key, bytes);
+        }
+    }
+
+    /// The range of `len` bytes that starts where `key` says, if one at least as long is resident.
+    pub(super) fn hit_joined(&mut self, key: Key, len: u64) -> Option<Bytes> {
+        let bytes = self.hit(key, true)?;
+        (bytes.len() as u64 >= len).then(|| bytes.slice(..len as usize))
+    }
+
+    /// Makes a range resident that was put together of resident blocks, in place of a shorter one.
+    pub(super) fn insert_joined(&mut self, key: Key, bytes: Bytes) {
+        if let Some(Slot::Resident(shorter)) = self.slots.get(&key) {
+            // The queues name it by its stamp and pass it over; its bytes leave the sum of the small one now.
+            let entry = (key, shorter.stamp);
+            if self.small.contains(&entry) {
+                self.small_bytes -= shorter.bytes.len() as u64;
+            }
+            self.forget(key);
+        }
+        self.insert(key, bytes);
+    }
+
+    fn insert(&mut self, key: Key, bytes: Bytes) {
         let len = bytes.len() as u64;
         let stamp = self.next_stamp;
         self.next_stamp += 1;

@@ -78,7 +78,7 @@ fn reads_agree_with_the_file_under_any_budget() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
-    for budget in [0, 1, 3_000, 20_000, 1 << 20] {
+    for budget in [0, 1, 3_000, 20_000, 1 << 20, 2 << 20, 4 << 20] {
         let (clock, file, bytes) = remote(100_123);
         let cache = BlockCache::new(budget);
         let file = cache.wrap(file, "a", Access { pin: random.bool(), ..Access::SEARCH }, &PROFILE);
@@ -87,7 +87,8 @@ fn reads_agree_with_the_file_under_any_budget() {
             let ranges: Vec<Range<u64>> = (0..random.usize(0..8))
                 .map(|_| {
                     let start = random.u64(0..=100_123);
-                    start..(start + random.u64(0..4_000)).min(100_123)
+                    let longest = if random.u8(0..6) == 0 { 90_000 } else { 4_000 };
+                    start..(start + random.u64(0..longest)).min(100_123)
                 })
                 .collect();
             let prefetch = random.bool();
@@ -103,6 +104,31 @@ fn reads_agree_with_the_file_under_any_budget() {
             cache.state().check_invariants();
         }
     }
+}
+
+#[test]
+fn long_ranges_are_put_together_once() {
+    let (clock, file, bytes) = remote(200_000);
+    let cache = BlockCache::new(8 << 20);
+    let file = cache.wrap(file, "a", Access::SEARCH, &PROFILE);
+    let read = |range: Range<u64>| {
+        let trace = Arc::new(IoTrace::new());
+        let found =
+            clock.run(file.traced(trace.clone()).read_ranges(std::slice::from_ref(&range))).expect("read").remove(0);
+        assert_eq!(found, bytes.slice(range.start as usize..range.end as usize), "{range:?}");
+        cache.state().check_invariants();
+        (found.as_ptr(), trace.counts().cache_hits)
+    };
+    read(3_000..100_000);
+    let (second, hits) = read(3_000..100_000);
+    assert_eq!(read(3_000..100_000), (second, hits), "the copy of the second read stays");
+    assert_eq!(read(3_000..90_000).0, second, "and serves its beginning");
+    read(3_000..150_000);
+    let (longer, _) = read(3_000..150_000);
+    assert_ne!(longer, second);
+    assert_eq!(read(3_000..100_000).0, longer, "a longer one takes its place");
+    // Blocks and one copy.
+    assert_eq!(cache.stats().resident_bytes, (147 - 2) * 1_024 + 147_000);
 }
 
 #[test]
