@@ -54,6 +54,26 @@ console.log(JSON.stringify([codes, later, (await other.search("x")).total]));
   assert.deepEqual(JSON.parse(stdout), [["crashed", "crashed", "crashed"], "crashed", 0]);
 });
 
+test("nothing keeps an answer but the caller", async () => {
+  const folder = await project("kept", {
+    "main.mjs": `
+import { open, memory } from "rangefind";
+const index = await open({ storage: memory(), schema: { t: "text" } });
+await index.add([{ id: 1, t: "one " + "x".repeat(20_000) }]);
+await index.commit();
+const ask = async (times) => {
+  for (let at = 0; at < times; at++) await index.search("one");
+  globalThis.gc();
+  return process.memoryUsage().heapUsed;
+};
+console.log((await ask(50)) - (await ask(300)));
+`,
+  });
+  const { stdout } = await execute(process.execPath, ["--expose-gc", "main.mjs"], { cwd: folder });
+  const grown = -Number(stdout);
+  assert.ok(grown < 2e6, `300 answers of 20 KB left ${grown} bytes behind`);
+});
+
 test("imports have no side effects and load nothing", async () => {
   const folder = await project("imports", {
     "main.mjs": `
