@@ -3,6 +3,7 @@
 //! One module per suite; [`report`] is what they share. `bench/run.mjs` is the entry that `npm run bench` calls.
 
 mod quality;
+mod remote;
 mod report;
 mod storage;
 mod text;
@@ -23,12 +24,13 @@ type Suite = fn(Effort) -> Vec<report::Row>;
 
 const SUITES: &[(&str, Suite)] = &[
     ("quality", quality::run),
+    ("remote", remote::run),
+    ("rescore", storage::rescore),
     ("storage", storage::run),
     ("text", text::run),
     ("text-classes", text::classes),
     ("text-profile", text::profile),
     ("text-differential", text::differential),
-    ("vectors", vectors::run),
 ];
 
 fn main() -> ExitCode {
@@ -42,6 +44,9 @@ fn main() -> ExitCode {
         }
     }
     let name = name.unwrap_or_default();
+    if name == "vectors-engine" {
+        return vectors::serve();
+    }
     let Some((name, suite)) = SUITES.iter().find(|(own, _)| *own == name) else {
         let names: Vec<_> = SUITES.iter().map(|(own, _)| *own).collect();
         eprintln!("no suite {name:?}; there are: {}", names.join(", "));

@@ -1,10 +1,11 @@
 // `npm run bench -- text [--quick]`: text against tantivy (native, by bench/src/text), and the package in Node against
 // tantivy and against MiniSearch, FlexSearch, Orama and SQLite FTS5, over the same documents. Each in a process of its own.
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { install } from "../install.mjs";
 import { report, row } from "../report.mjs";
 import { build, isStale } from "../../scripts/build.mjs";
 
@@ -124,10 +125,7 @@ function ofPeers(collections, classes, own) {
 
 try {
   if (isStale()) await build();
-  if (!existsSync(join(bench, "node_modules"))) {
-    const { status } = spawnSync("npm", ["ci", "--no-audit", "--no-fund"], { cwd: bench, stdio: "inherit" });
-    if (status !== 0) throw new Error("npm ci in bench/ failed");
-  }
+  install();
   const { rows, exported } = native();
   const { rows: wasm, own } = ofPackage(exported);
   report([...rows, ...wasm, ...ofPeers(exported.collections, exported.classes, own)], out);

@@ -9,6 +9,11 @@ mod vectors;
 
 use crate::{Effort, report::Row};
 
+/// Suite `rescore`: the exact scores of a shortlist alone.
+pub fn rescore(effort: Effort) -> Vec<Row> {
+    rescore::run(effort)
+}
+
 pub fn run(effort: Effort) -> Vec<Row> {
     let mut rows = rescore::run(effort);
     rows.extend(merge_access::run(effort));
