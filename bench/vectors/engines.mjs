@@ -26,6 +26,9 @@ const rangefind = {
   points: OWN_POINTS,
   async start({ isNode }) {
     const { build, memory, open } = await import(isNode ? "../../dist/node.js" : "../../dist/inline.js");
+    // The module is loaded here, as those of the peers are.
+    const first = await open({ storage: memory() });
+    await first.close();
     const storage = memory();
     let index, bytes, stats;
     return {
@@ -52,7 +55,9 @@ const rangefind = {
 const rangefindFiles = {
   points: [{}],
   async start() {
-    const { files, open } = await import("../../dist/node.js");
+    const { files, memory, open } = await import("../../dist/node.js");
+    const first = await open({ storage: memory() });
+    await first.close();
     let index;
     return {
       async build(_, set) {
@@ -130,8 +135,8 @@ const edgevec = {
 function borderOf(search, query) {
   const times = Array.from({ length: 9 }, () => {
     const started = performance.now();
-    for (let call = 0; call < 500; call++) search(query);
-    return (performance.now() - started) / 500 / 1000;
+    for (let call = 0; call < 50; call++) search(query);
+    return (performance.now() - started) / 50 / 1000;
   });
   return times.sort((a, b) => a - b)[4];
 }
