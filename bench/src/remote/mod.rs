@@ -8,7 +8,10 @@ mod cost;
 mod data;
 mod sets;
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use rangefind::{
     engine::{DocumentBatch, FieldVectors, Index, OpenOptions},
@@ -80,7 +83,7 @@ async fn build(set: &mut Set) -> MemoryStorage {
     storage
 }
 
-fn save(storage: &MemoryStorage, set: &Set, folder: &PathBuf) {
+fn save(storage: &MemoryStorage, set: &Set, folder: &Path) {
     let index = folder.join("index");
     fs::create_dir_all(&index).expect("a folder");
     for file in block_on(storage.list()).expect("a list") {

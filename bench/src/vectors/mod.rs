@@ -28,7 +28,12 @@ use self::engine::Engine;
 #[serde(tag = "op", rename_all = "camelCase", deny_unknown_fields)]
 enum Ask {
     #[serde(rename_all = "camelCase")]
-    Build { folder: PathBuf, dims: usize, metric: String, field: Value },
+    Build {
+        folder: PathBuf,
+        dims: usize,
+        metric: String,
+        field: Value,
+    },
     Answer {
         point: Value,
     },
