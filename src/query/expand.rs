@@ -55,6 +55,18 @@ pub(super) fn matchers(patterns: &[PatternLeaf]) -> Result<Vec<TermMatcher>> {
     patterns.iter().map(matcher).collect()
 }
 
+/// Postings of the terms of a pattern, and the documents of the most frequent one, given those of each segment.
+fn pattern_statistics<'t>(segments: impl Iterator<Item = &'t [PatternTerm]> + Clone) -> (u64, u64) {
+    let terms = segments.clone().flatten().map(|term| (&term.term, u64::from(term.info.doc_freq)));
+    let postings = terms.clone().map(|(_, doc_freq)| doc_freq).sum();
+    if segments.filter(|terms| !terms.is_empty()).count() < 2 {
+        return (postings, terms.map(|(_, doc_freq)| doc_freq).max().unwrap_or(0));
+    }
+    let mut doc_freqs = BTreeMap::<&Vec<u8>, u64>::new();
+    terms.for_each(|(term, doc_freq)| *doc_freqs.entry(term).or_default() += doc_freq);
+    (postings, doc_freqs.into_values().max().unwrap_or(0))
+}
+
 impl Plan {
     fn note(&mut self, note: String) {
         if !self.notes.contains(&note) {
@@ -139,13 +151,7 @@ impl Plan {
                 None if self.patterns[leaf].max_terms > 0 => Some(self.expand_last(leaf)),
                 None => None,
             });
-            let mut doc_freqs = BTreeMap::<&[u8], u64>::new();
-            let mut postings = 0;
-            for term in self.data.iter().flat_map(|data| &data.patterns[leaf]) {
-                *doc_freqs.entry(&term.term).or_default() += u64::from(term.info.doc_freq);
-                postings += u64::from(term.info.doc_freq);
-            }
-            let doc_freq = doc_freqs.into_values().max().unwrap_or(0);
+            let (postings, doc_freq) = pattern_statistics(self.data.iter().map(|data| data.patterns[leaf].as_slice()));
             let weight = self.weight_of(self.patterns[leaf].field, doc_freq);
             let flat =
                 (postings > MAX_BLENDED_POSTINGS).then(|| bm25::score(weight.weight, 1.0 / self.params.k1.max(1e-6)));

@@ -5,6 +5,8 @@
 
 #![forbid(unsafe_code)]
 
+use std::sync::Arc;
+
 use crate::{
     bitset::BitSet,
     columns::{BlockVerdict, ValueRanges},
@@ -54,6 +56,9 @@ impl SegmentRun<'_> {
         if let Some(sparse) = self.sparse(root, accept, false, cancel)? {
             return Ok(sparse.count());
         }
+        if let Some(set) = self.only_pattern(root).filter(|_| accept.all()) {
+            return Ok(set.count().into());
+        }
         if self.is_best_as_set(root) {
             return Ok(u64::from(accept.count(self.tree_set(root))));
         }
@@ -64,6 +69,15 @@ impl SegmentRun<'_> {
         match self.build(root, false) {
             Some(mut scorer) => collect::count(scorer.as_mut(), accept, cancel),
             None => Ok(0),
+        }
+    }
+
+    /// The documents of a tree that is nothing but a pattern.
+    fn only_pattern(&self, root: &Node) -> Option<Arc<BitSet>> {
+        match root {
+            Node::Pattern { leaf, .. } => Some(self.pattern_set(*leaf)),
+            Node::Constant { node, .. } => self.only_pattern(node),
+            _ => None,
         }
     }
 
@@ -114,6 +128,9 @@ impl SegmentRun<'_> {
                     1 => required.push(self.cost_of_any(should)?),
                     _ => return None,
                 }
+                if let ([only], true) = (required.as_slice(), must_not.is_empty()) {
+                    return Some(*only);
+                }
                 let lead = required.iter().map(|cost| cost.docs).min()?;
                 let others = required.len() as u64 - 1 + must_not.len() as u64;
                 let excluded = self.cost_of_any(must_not)?;
@@ -137,7 +154,14 @@ impl SegmentRun<'_> {
                 let walk = docs * ADVANCE * leaves.len() as u64;
                 Cost { docs, walk, set: walk + combine }
             }
-            Node::PhrasePrefix { .. } | Node::Pattern { .. } => return None,
+            Node::Pattern { leaf, .. } => {
+                let terms = self.plan.data[self.segment].patterns[*leaf].iter();
+                let postings = terms.map(|term| u64::from(term.info.doc_freq)).sum::<u64>();
+                // It is walked as a set.
+                let (docs, set) = (postings.min(max_doc), postings + combine);
+                Cost { docs, walk: set + docs, set }
+            }
+            Node::PhrasePrefix { .. } => return None,
         })
     }
 
@@ -202,7 +226,7 @@ impl SegmentRun<'_> {
     fn add_column(&self, leaf: usize, words: &mut [u64]) {
         match self.filter.columns.get(leaf) {
             None => {}
-            Some(ColumnInput::Set(set)) => words.iter_mut().zip(set.words()).for_each(|(word, other)| *word |= other),
+            Some(ColumnInput::Set(set)) => add_set(words, set),
             Some(ColumnInput::Values { ranges, column }) => {
                 for block in 0..column.meta.blocks().len() as u32 {
                     match column.meta.verdict(block, ranges) {
@@ -239,6 +263,7 @@ impl SegmentRun<'_> {
                 }
             }
             Node::Constant { node, .. } | Node::Function { node, .. } => self.add_to(node, words),
+            Node::Pattern { leaf, .. } => add_set(words, &self.pattern_set(*leaf)),
             Node::Column { leaf, .. } => self.add_column(*leaf, words),
             Node::DisMax { nodes, .. } => self.add_any(nodes, words),
             Node::Boolean { must, should, must_not, filter, min_should }
@@ -269,9 +294,13 @@ impl SegmentRun<'_> {
                     *word |= found & !excluded;
                 }
             }
-            node => words.iter_mut().zip(self.set(node).words()).for_each(|(word, other)| *word |= other),
+            node => add_set(words, &self.set(node)),
         }
     }
+}
+
+fn add_set(words: &mut [u64], set: &BitSet) {
+    words.iter_mut().zip(set.words()).for_each(|(word, other)| *word |= other);
 }
 
 /// Of a condition on a column: blocks that have to be looked at cost about an eighth of a step for each document.
