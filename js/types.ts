@@ -200,7 +200,10 @@ export interface SearchRequest {
    * year:[2019 TO 2021] size:>=10 _exists_:tag (group)^2`; what is ignored is reported.
    */
   syntax?: "plain" | "lucene";
-  /** Text fields to search. Default: all. At most 1024 names, as in the other lists of fields. */
+  /**
+   * Text fields to search. Default: all; keyword fields too where they are named, of which the whole query is one value.
+   * At most 1024 names, as in the other lists of fields.
+   */
   fields?: readonly string[];
   /** Whether one word is enough or all must match, in plain mode. Default `"any"`. */
   match?: "any" | "all";
@@ -232,7 +235,7 @@ export interface SearchRequest {
   facets?: readonly (string | FacetOptions)[];
   /** Text fields whose matches are marked in the hits. */
   highlight?: readonly string[];
-  /** Stored fields to return; all by default, none with an empty list. */
+  /** Stored fields to return; all by default, none with an empty list. What no hit and no schema knows is in `ignored`. */
   select?: readonly string[];
   /** Hits to return. Default 10. */
   limit?: number;
@@ -307,8 +310,8 @@ export interface VectorClause {
   oversample?: number;
   /**
    * How segments with cells are searched. Default: `"probe"`, the best cells, or `"scan"`, every vector that passes the
-   * filter, where there are so few that this is cheaper. `"walk"` goes over the graph of segments that have one (see
-   * `graph` of a vector field; others are probed): it estimates fewer vectors for the same recall, each at a higher price: on
+   * filter, where there are so few that this is cheaper. `"walk"` goes over the graph of segments that have one; the
+   * vector field needs the option `graph`. It estimates fewer vectors for the same recall, each at a higher price: on
    * 99,000 sentence vectors in memory it takes as long as a probe for a recall of 0.95, and 1.7 times as long for 0.98.
    */
   mode?: "walk" | "probe" | "scan";

@@ -219,7 +219,7 @@ fn a_dropped_read_gives_its_requests_up() {
     assert!(read.as_mut().poll(&mut std::task::Context::from_waker(waker)).is_pending());
     thread::sleep(Duration::from_millis(250));
     drop(read);
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let deadline = Instant::now() + Duration::from_secs(30);
     while server.stats("aborted") == 0 {
         assert!(Instant::now() < deadline, "the server never saw the connection close");
         thread::sleep(Duration::from_millis(20));
@@ -242,12 +242,12 @@ fn a_silent_server_is_given_up() {
         let started = Instant::now();
         let (read, requests) = read(with, 200);
         let error = read.expect_err("never");
-        assert!(started.elapsed() < Duration::from_secs(10), "{with}: {:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(18), "{with}: {:?}", started.elapsed());
         assert_eq!((error.kind(), requests), (ErrorKind::Network, 2), "{with}: {error}");
         assert!(error.to_string().contains("data.bin?") && error.to_string().contains("longer than 200 ms"), "{error}");
     }
     // What comes slowly but comes is waited for.
-    read("dribble=200", 2_000).0.expect("all of it");
+    read("dribble=200", 15_000).0.expect("all of it");
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn a_connection_that_is_never_made_is_given_up() {
     let started = Instant::now();
     let error = block_on(HttpStorage::new(&address, options).expect("an address").read_slot(CommitSlot::A));
     let error = error.expect_err("no greeting");
-    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
     assert_eq!(error.kind(), ErrorKind::Network);
     assert!(error.to_string().contains("the connection took longer than 200 ms"), "{error}");
 }
