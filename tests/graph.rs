@@ -159,10 +159,16 @@ fn what_ran_is_said_and_options_that_exclude_each_other_are_refused() {
             Schema::from_json(&json!({ "v": { "type": "vector", "dims": 3, "graph": { "degree": 9 } } })).unwrap();
         assert_eq!(Schema::from_json(&kept.to_json()).unwrap(), kept);
 
-        // Segments without a graph are probed.
-        let plain = Index::open(MemoryStorage::new(), options(json!(false))).await.unwrap();
+        // A walk needs a graph in the schema; segments from before there was one are probed.
+        let storage = MemoryStorage::new();
+        let plain = Index::open(storage.clone(), options(json!(false))).await.unwrap();
         add(&plain, 0, &rows).await;
-        let stats = search(&plain, ask(json!({ "mode": "walk" }))).await.stats;
+        let walk = serde_json::from_value(ask(json!({ "mode": "walk" }))).unwrap();
+        let error = plain.search(&walk, &Cancel::new()).await.expect_err("there is no graph");
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        plain.close().await.unwrap();
+        let later = Index::open(storage, options(json!(true))).await.unwrap();
+        let stats = search(&later, ask(json!({ "mode": "walk" }))).await.stats;
         assert!(stats.vectors_expanded == 0 && stats.cells_probed > 4, "{stats:?}");
     });
 }
