@@ -130,6 +130,8 @@ async function profiles(all, work) {
         for (const one of functions) one.instructions = instructions.get(numberOf(one));
       }
       found.push({ player: player.name, point: at.point, functions });
+      const shown = functions.slice(0, 3).map(({ name, share, instructions }) => `${Math.round(share * 100)} % ${name}${instructions ? ` (${instructions})` : ""}`);
+      say(`${player.name}, most of its time: ${shown.join("; ")}`);
     });
   }
   return found;

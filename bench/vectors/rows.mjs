@@ -14,7 +14,7 @@ export function rowsOf(set, all, bandwidth) {
   const of = (name) => all.find((player) => player.name === name && player.failed === undefined);
   const told = (player) => {
     const part = player.set.count === set.count ? "" : `, of ${player.set.count} rows alone, in its favour`;
-    const border = player.built?.borderSeconds ? `, less ${(player.built.borderSeconds * 1e6).toFixed(0)} us a call for crossing into native code` : "";
+    const border = player.built?.borderSeconds ? `, less ${(player.built.borderSeconds * 1e6).toFixed(0)} us a call, or what it was in each round, for crossing into native code` : "";
     return `${player.name}${part}${border}`;
   };
   const rows = [];
