@@ -47,5 +47,5 @@ export async function perf(pid, file, work) {
   const { stdout, status } = spawnSync("perf", ["report", "--stdio", "--no-children", "--sort", "symbol", "-i", file], { encoding: "utf8", maxBuffer: 1 << 26 });
   if (status !== 0) return null;
   const lines = [...stdout.matchAll(/^ +([\d.]+)% +\[[.k]\] (.+)$/gm)].slice(0, SHOWN);
-  return lines.map(([, share, name]) => ({ name: name.trim(), share: Number(share) / 100 }));
+  return lines.map(([, share, name]) => ({ name: name.replace(/(\s+-)+\s*$/, "").trim(), share: Number(share) / 100 }));
 }
