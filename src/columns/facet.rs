@@ -72,6 +72,19 @@ impl FacetCounter {
         }
     }
 
+    /// The same of listed documents.
+    pub fn count_listed(&mut self, block: &PackedBlock, docs: &[u32]) {
+        if let Counts::Dense { counts, ways } = &mut self.counts {
+            let place = |value: u64, turn: usize| (value as usize).wrapping_mul(*ways) + turn % *ways;
+            if block.each_listed(docs, |value, turn| add_one(counts, place(value, turn))) {
+                return;
+            }
+        }
+        for &doc in docs {
+            block.values(doc).for_each(|value| self.add(value));
+        }
+    }
+
     /// The same by what `group` makes of the values, ascending as they do; a document counts once per outcome.
     pub fn count_by(&mut self, block: &PackedBlock, docs: &BitSet, group: impl Fn(u64) -> u64) {
         for doc in docs.iter_range(block.first_doc(), block.first_doc() + block.num_docs()) {

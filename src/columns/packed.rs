@@ -310,6 +310,20 @@ impl PackedBlock {
         true
     }
 
+    /// The same of listed documents; those of other blocks are left out.
+    pub(super) fn each_listed(&self, docs: &[u32], mut visit: impl FnMut(u64, usize)) -> bool {
+        let Some(lanes) = self.lanes() else { return false };
+        let packed = self.packed_group(0);
+        for (turn, &doc) in docs.iter().enumerate() {
+            let place = doc.wrapping_sub(self.first_doc);
+            if place < self.num_docs {
+                let number = u64::from(lanes.number(packed, place as usize));
+                visit((number << self.layout.shift).wrapping_add(self.min), turn);
+            }
+        }
+        true
+    }
+
     /// How many documents have a value in `ranges`.
     pub fn count(&self, ranges: &ValueRanges) -> u32 {
         let mut count = 0;

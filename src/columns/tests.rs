@@ -308,18 +308,23 @@ fn facets_agree_with_counting_one_by_one() {
         let values = random_values(&mut rng, kind, num_docs);
         let (data, meta) = write(kind, &values);
         let docs: BitSet = (0..num_docs as u32).filter(|_| rng.bool()).collect();
-        let mut counter = FacetCounter::new(&meta);
+        let listed: Vec<u32> = docs.iter().collect();
+        let (mut counter, mut of_list) = (FacetCounter::new(&meta), FacetCounter::new(&meta));
         let mut expected: BTreeMap<u64, u32> = BTreeMap::new();
         for number in 0..meta.blocks().len() as u32 {
             let block = block(&meta, &data, number);
             counter.count(&packed(&meta, &data, number), &docs);
+            // Those of other blocks do not count.
+            of_list.count_listed(&packed(&meta, &data, number), &listed);
             block.for_each(|doc, values| {
                 if docs.contains(doc) {
                     values.iter().for_each(|&value| *expected.entry(value).or_default() += 1);
                 }
             });
         }
-        assert_eq!(counter.into_counts(), expected.into_iter().collect::<Vec<_>>(), "seed {seed}, {kind:?}");
+        let expected: Vec<(u64, u32)> = expected.into_iter().collect();
+        assert_eq!(counter.into_counts(), expected, "seed {seed}, {kind:?}");
+        assert_eq!(of_list.into_counts(), expected, "seed {seed}, {kind:?}, listed");
     }
 }
 
@@ -485,6 +490,7 @@ fn damage_columns(seed: u64) {
                     let found = meta.block_docs(block).filter(|&doc| packed.matches(doc, &range)).count();
                     assert_eq!(packed.count(&range) as usize, found, "seed {seed}, {kind:?}");
                     counter.count(&packed, &docs);
+                    counter.count_listed(&packed, &[0, meta.num_docs(), u32::MAX]);
                 }
                 if let Ok(decoded) = meta.decode(block, bytes) {
                     decoded.for_each(|doc, _| assert!(doc < meta.num_docs()));

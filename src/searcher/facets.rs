@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     bitset::BitSet,
-    columns::{BlockVerdict, ColumnKind, ColumnMeta, FacetCounter, ValueRanges},
+    columns::{BLOCK_DOCS, BlockVerdict, ColumnKind, ColumnMeta, FacetCounter, ValueRanges},
     error::Result,
     query::request::{FacetCount, FacetResult},
     topk::order,
@@ -59,6 +59,27 @@ impl Countable<'_> {
         let accepts = self.accept.is_none_or(|ranges| self.column.verdict(block, ranges) != BlockVerdict::None);
         let has_values = self.column.blocks().get(block as usize).is_some_and(|meta| meta.num_values > 0);
         accepts && has_values && self.matching.has_any(docs.start, docs.end)
+    }
+}
+
+/// The same of few documents.
+#[derive(Clone, Copy)]
+pub(super) struct Listed<'a> {
+    pub segment: usize,
+    pub column: &'a Arc<ColumnMeta>,
+    /// The documents to count, ascending.
+    pub docs: &'a [u32],
+    /// Ordinals that count, where not all do.
+    pub accept: Option<&'a ValueRanges>,
+}
+
+impl<'a> Listed<'a> {
+    /// Blocks that have values, with their documents.
+    fn by_block(self) -> impl Iterator<Item = (u32, &'a [u32])> {
+        let of_block = self.docs.chunk_by(|a, b| a / BLOCK_DOCS == b / BLOCK_DOCS);
+        let numbered = of_block.map(|docs| (docs[0] / BLOCK_DOCS, docs));
+        numbered
+            .filter(move |(block, _)| self.column.blocks().get(*block as usize).is_some_and(|meta| meta.num_values > 0))
     }
 }
 
@@ -130,18 +151,44 @@ impl FacetWork {
             }
             return Ok(());
         }
-        let mut counts = match self.known(of) {
+        let counts = match self.known(of) {
             Some(known) => known.to_vec(),
             None => self.count_values(of, columns, pace).await?,
         };
-        if let Some(accept) = of.accept {
+        self.add_counts(of.segment, column, of.accept, counts);
+        Ok(())
+    }
+
+    fn add_counts(
+        &mut self,
+        segment: usize,
+        column: &Arc<ColumnMeta>,
+        accept: Option<&ValueRanges>,
+        mut counts: Vec<(u64, u32)>,
+    ) {
+        if let Some(accept) = accept {
             counts.retain(|&(ord, _)| accept.contains(ord));
         }
         if self.ask.kind == ColumnKind::Keyword {
-            self.keywords.push(KeywordCounts { segment: of.segment, column: column.clone(), counts });
+            self.keywords.push(KeywordCounts { segment, column: column.clone(), counts });
         } else {
             counts.into_iter().for_each(|(value, count)| *self.values.entry(value).or_default() += u64::from(count));
         }
+    }
+
+    /// Asks for the blocks of listed documents.
+    pub fn want_listed(&self, of: Listed<'_>, columns: &mut SegmentColumns, batch: &mut Batch) {
+        of.by_block().for_each(|(block, _)| columns.want(batch, of.segment, self.ask.field, of.column, block));
+    }
+
+    /// Counts listed documents of one segment by value.
+    pub async fn count_listed(&mut self, of: Listed<'_>, columns: &SegmentColumns, pace: &mut Pace<'_>) -> Result<()> {
+        let mut counter = FacetCounter::new(of.column);
+        for (block, docs) in of.by_block() {
+            counter.count_listed(&columns.open(self.ask.field, of.column, block)?, docs);
+            pace.step().await?;
+        }
+        self.add_counts(of.segment, of.column, of.accept, counter.into_counts());
         Ok(())
     }
 

@@ -21,10 +21,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     ask::{Ask, VectorAsk},
     batch::{Batch, Fetched},
-    column_ask::FacetAsk,
+    column_ask::{Counted, FacetAsk},
     columns::SegmentColumns,
     cursor::fingerprint,
-    facets::{Countable, FacetWork},
+    facets::{Countable, FacetWork, Listed},
     fusion::{Fused, Fusion},
     gather::Gathered,
     hits,
@@ -158,8 +158,15 @@ impl<F: File> Search<'_, F> {
         if self.ask.vector.as_ref().is_some_and(VectorAsk::is_batch) {
             return self.answer_each(request, leg).await;
         }
-        let sets = self.matching_sets(plan, &filters, &leg, &mut pace).await?;
         let counts_too = !self.ask.legs.vector && self.ask.sort.is_empty() && self.ask.total != TotalMode::AtLeast;
+        let lists = match plan {
+            Some(plan) if counts_too && without.is_empty() => self.matching_lists(plan, &filters)?,
+            _ => None,
+        };
+        let sets = match &lists {
+            Some(_) => None,
+            None => self.matching_sets(plan, &filters, &leg, &mut pace).await?,
+        };
         let (ranking, fusion, total) = match plan.filter(|_| counts_too && sets.is_none()) {
             Some(plan) => {
                 let (ranking, total) = plan.top_k_and_total(self.ask.depth(), &filters, self.cancel)?;
@@ -186,7 +193,10 @@ impl<F: File> Search<'_, F> {
             Some(sets) => sets.as_slice(),
             None => sets.as_deref().unwrap_or_default(),
         };
-        let facets = self.count_facets(facet_sets, &facet_ords, &mut columns, &mut pace).await?;
+        let facets = match &lists {
+            Some(lists) => self.count_listed_facets(lists, &facet_ords, &mut columns, &mut pace).await?,
+            None => self.count_facets(facet_sets, &facet_ords, &mut columns, &mut pace).await?,
+        };
         let mut ranked = Rankings::new(self, plan, &filters, ranking, sets.as_deref(), behind.as_deref());
         let mut page = self.page(&mut ranked, total.count, &mut columns, &mut pace).await?;
         self.fill_text_scores(&mut page.hits, plan, &filters)?;
@@ -291,6 +301,50 @@ impl<F: File> Search<'_, F> {
             for (segment, columns) in columns.iter().enumerate() {
                 if let Some(of) = countable(work, facet, segment) {
                     work.count(of, columns, pace).await?;
+                }
+            }
+        }
+        Ok(works)
+    }
+
+    /// The documents that facets count, where in each segment they are few and nothing but values is counted.
+    fn matching_lists(&self, plan: &Plan, filters: &[SegmentFilter]) -> Result<Option<Vec<Vec<u32>>>> {
+        let facets = &self.ask.facets;
+        if facets.is_empty() || !facets.iter().all(|facet| matches!(facet.counted, Counted::Values { .. })) {
+            return Ok(None);
+        }
+        filters.iter().enumerate().map(|(ix, filter)| plan.matching_list(ix, filter)).collect()
+    }
+
+    /// Counts all facets over the same few documents.
+    async fn count_listed_facets(
+        &self,
+        lists: &[Vec<u32>],
+        ords: &[Vec<Option<ValueRanges>>],
+        columns: &mut [SegmentColumns],
+        pace: &mut Pace<'_>,
+    ) -> Result<Vec<FacetWork>> {
+        let mut works: Vec<FacetWork> = self.ask.facets.iter().cloned().map(FacetWork::new).collect();
+        let listed = |work: &FacetWork, facet: usize, segment: usize| {
+            let column = self.segments[segment].segment.column(work.ask().field)?;
+            let docs = lists.get(segment)?;
+            Some(Listed { segment, column, docs, accept: ords[facet][segment].as_ref() })
+        };
+        let mut batch = Batch::default();
+        for (facet, work) in works.iter().enumerate() {
+            for (segment, columns) in columns.iter_mut().enumerate() {
+                if let Some(of) = listed(work, facet, segment) {
+                    work.want_listed(of, columns, &mut batch);
+                }
+            }
+        }
+        if !batch.is_empty() {
+            self.read_columns(columns, &batch).await?;
+        }
+        for (facet, work) in works.iter_mut().enumerate() {
+            for (segment, columns) in columns.iter().enumerate() {
+                if let Some(of) = listed(work, facet, segment) {
+                    work.count_listed(of, columns, pace).await?;
                 }
             }
         }

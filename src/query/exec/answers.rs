@@ -342,6 +342,22 @@ impl Plan {
         Ok(set)
     }
 
+    /// The matching documents of a segment, ascending, where they are those of one term that few documents have.
+    ///
+    /// # Errors
+    /// If postings are damaged.
+    pub fn matching_list(&self, segment: usize, filter: &SegmentFilter) -> Result<Option<Vec<u32>>> {
+        let Some(run) = self.run(segment, filter)? else { return Ok(Some(Vec::new())) };
+        let Some(mut docs) = run.short_list(&self.root) else { return Ok(None) };
+        self.check_lists(segment)?;
+        run.check()?;
+        let accept = Accept::new(filter);
+        if !accept.all() {
+            docs.retain(|&doc| accept.has(doc));
+        }
+        Ok(Some(docs))
+    }
+
     /// The scores of given documents of a segment, which ascend; `None` where one does not match.
     ///
     /// # Errors

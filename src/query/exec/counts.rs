@@ -272,27 +272,29 @@ impl SegmentRun<'_> {
                 self.add_any(should, words);
             }
             Node::Boolean { must, should, must_not, filter, min_should: min_should @ 0..=1 } => {
-                let empty = || vec![0u64; words.len()];
                 let mut found: Option<Vec<u64>> = None;
-                let mut keep = |set: Vec<u64>| match &mut found {
-                    None => found = Some(set),
-                    Some(found) => found.iter_mut().zip(&set).for_each(|(word, other)| *word &= other),
+                // One set at a time beside what was found.
+                let mut room = Vec::new();
+                let mut each = |add: &dyn Fn(&mut [u64]), is_wanted: bool| {
+                    room.clear();
+                    room.resize(words.len(), 0);
+                    add(&mut room);
+                    match &mut found {
+                        None => found = Some(std::mem::take(&mut room)),
+                        Some(found) if is_wanted => found.iter_mut().zip(&room).for_each(|(word, set)| *word &= set),
+                        Some(found) => found.iter_mut().zip(&room).for_each(|(word, set)| *word &= !set),
+                    }
                 };
                 for node in must.iter().chain(filter) {
-                    let mut set = empty();
-                    self.add_to(node, &mut set);
-                    keep(set);
+                    each(&|set| self.add_to(node, set), true);
                 }
                 if *min_should == 1 {
-                    let mut set = empty();
-                    self.add_any(should, &mut set);
-                    keep(set);
+                    each(&|set| self.add_any(should, set), true);
                 }
-                let mut excluded = empty();
-                self.add_any(must_not, &mut excluded);
-                for ((word, found), excluded) in words.iter_mut().zip(found.unwrap_or_default()).zip(excluded) {
-                    *word |= found & !excluded;
+                if !must_not.is_empty() {
+                    each(&|set| self.add_any(must_not, set), false);
                 }
+                words.iter_mut().zip(found.unwrap_or_default()).for_each(|(word, found)| *word |= found);
             }
             node => add_set(words, &self.set(node)),
         }

@@ -30,6 +30,9 @@ const MIN_DOCS_PER_MATCH: u64 = 8;
 /// Lists of fewer than one document in so many are not made a set of first.
 const DOCS_PER_LISTED: u64 = 64;
 
+/// Lists of up to one document in so many are gone through as they are rather than as sets.
+const DOCS_PER_SHORT: u64 = 16;
+
 /// A scored term with its boost.
 type Scored = (usize, f32);
 /// A clause, a term or a condition, behind how many documents it has.
@@ -135,6 +138,18 @@ impl SegmentRun<'_> {
         }
         order::by_key(&mut clauses, |(docs, _)| *docs);
         Some((leaves, clauses))
+    }
+
+    /// The documents of a tree that is one term of few documents; `None` of any other one.
+    pub(super) fn short_list(&self, root: &Node) -> Option<Vec<u32>> {
+        let leaf = match root {
+            Node::Term { leaf, .. } => *leaf,
+            Node::Constant { node, .. } => return self.short_list(node),
+            _ => return None,
+        };
+        let doc_freq = self.plan.data[self.segment].terms[leaf].info.map_or(0, |info| info.doc_freq);
+        let is_short = u64::from(doc_freq) * DOCS_PER_SHORT <= self.max_doc().into();
+        is_short.then(|| self.postings(leaf, false).map_or(Vec::new(), listed))
     }
 
     fn docs_of(&self, clause: &Node) -> Vec<u32> {

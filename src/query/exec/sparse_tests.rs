@@ -83,6 +83,27 @@ fn agrees_with_the_definitions() {
 }
 
 #[test]
+fn short_lists_have_what_sets_have() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let corpus = corpus(&mut random, &[900, 0, 250], 30);
+    let mut found = 0;
+    for _ in 0..100 {
+        let query = Query::Constant(Box::new(rare_term(&mut random)), 1.0);
+        let (filters, _) = filters(&mut random, &corpus);
+        let (plan, _) = corpus.plan(&query);
+        for (segment, filter) in filters.iter().enumerate() {
+            let Some(list) = plan.matching_list(segment, filter).unwrap() else { continue };
+            let set: Vec<u32> = plan.matches(segment, filter).unwrap().iter().collect();
+            assert_eq!(list, set, "seed {seed}: {query:?}");
+            found += list.len();
+        }
+    }
+    assert!(found > 30, "{found} documents");
+}
+
+#[test]
 fn agrees_with_every_document_on_long_lists() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
