@@ -34,7 +34,8 @@ export async function inNode(engine, set) {
       child.send(args);
       return answered;
     },
-    end: () => child.kill(),
+    // It ends by itself then, and takes its files with it.
+    end: () => child.connected && child.disconnect(),
   };
 }
 
