@@ -133,7 +133,8 @@ impl<'a> Walk<'a> {
         accept: Option<&'a BitSet>,
         options: WalkOptions,
     ) -> Self {
-        let probes = ProbeOptions { probes: options.starts.max(1), center_factor: CENTER_FACTOR };
+        let probes =
+            ProbeOptions { probes: options.starts.max(1), center_factor: CENTER_FACTOR, ..ProbeOptions::default() };
         Self::start(graph, cells, accept, options, Probe::new(cells, query, probes))
     }
 
@@ -142,7 +143,8 @@ impl<'a> Walk<'a> {
     /// # Panics
     /// As [`Self::new`].
     pub fn reproducible(graph: &'a GraphMeta, cells: &'a CellsMeta, query: &[f32], options: WalkOptions) -> Self {
-        let probes = ProbeOptions { probes: options.starts.max(1), center_factor: CENTER_FACTOR };
+        let probes =
+            ProbeOptions { probes: options.starts.max(1), center_factor: CENTER_FACTOR, ..ProbeOptions::default() };
         Self::start(graph, cells, None, options, Probe::reproducible(cells, query, probes))
     }
 

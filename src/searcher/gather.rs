@@ -29,13 +29,13 @@ use crate::{
     query::{ColumnLeaf, ColumnTest, FieldText, Plan, PlanOptions, SegmentFilter, SegmentText},
     schema::FieldKind,
     segment::SectionKind,
-    storage::File,
+    storage::{File, ReadProfile},
     topk::order,
     vectors::{RowWindow, VectorOrd},
 };
 
 /// Storage is far from here on: a round trip takes longer than to read a list of a million documents from a disk.
-pub(super) const FAR_MICROS: u32 = 2_000;
+const FAR_MICROS: u32 = ReadProfile::FAR_MICROS;
 /// Lists of up to so many gaps that a storage reads across are read whole. A gap is what one request less is worth; parts
 /// take at least one wave and about as many requests more than whole lists do: 256 KiB over HTTP by default.
 const WHOLE_GAPS: u64 = 8;

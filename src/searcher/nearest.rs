@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use futures_util::future::try_join;
 
-use super::{ask::VectorAsk, flow::Search, gather::FAR_MICROS, probing::Probed};
+use super::{ask::VectorAsk, flow::Search, probing::Probed};
 use crate::{
     error::{Error, ErrorKind, Result},
     gpu::{self, FlatAnswer, FlatRequest, GpuHost},
@@ -84,7 +84,7 @@ impl<F: File> Search<'_, F> {
             match segment.cells(vector.field) {
                 Some(cells) if !vector.exact && mode != GpuMode::Required => {
                     let (stride, profile) = (rows.reader.stride_bytes(), segment.profile());
-                    let is_near = profile.latency_micros < FAR_MICROS;
+                    let is_near = !profile.is_far();
                     let is_resident = rows.file.as_slice().is_some();
                     let scan = is_scan_cheaper(num_rows, all.1, stride as u64, is_near, is_resident);
                     if scan && vector.probes.is_none() && vector.mode.is_none() {
@@ -92,8 +92,7 @@ impl<F: File> Search<'_, F> {
                     } else {
                         let graph = segment.graph(vector.field).filter(|_| vector.mode == Some(VectorMode::Walk));
                         let graph = graph.map(|graph| &**graph);
-                        let block_bytes = profile.block_bytes.into();
-                        probed.push(Probed { rows, cells, graph, num_docs, is_far: !is_near, block_bytes });
+                        probed.push(Probed { rows, cells, graph, num_docs, is_far: !is_near });
                     }
                 }
                 _ => scanned.push(rows),

@@ -147,7 +147,9 @@ impl<F: File> OpenSegment<SearchFile<F>> {
     pub async fn open(file: F, toc: Toc, cache: &BlockCache, profile: &ReadProfile) -> Result<Self> {
         let reader = SegmentReader::open(file, toc).await?;
         let parts = Arc::new(SegmentParts::parse(&reader)?);
-        let cached = cache.wrap(reader.file().clone(), &reader.id().file_name(), Access::SEARCH, profile);
+        // Behind the chunks every unit has its own checksum, so that nothing around it has to be read.
+        let (name, fine_from) = (reader.id().file_name(), reader.toc().chunked_end);
+        let cached = cache.wrap_fine(reader.file().clone(), &name, Access::SEARCH, profile, fine_from);
         Ok(Self { reader: reader.with_file(cached), parts, profile: *profile })
     }
 

@@ -77,6 +77,14 @@ pub struct ReadProfile {
 }
 
 impl ReadProfile {
+    /// From this latency on a read takes long: bytes and rounds are weighed.
+    pub const FAR_MICROS: u32 = 2_000;
+
+    /// Whether a read takes long.
+    pub const fn is_far(&self) -> bool {
+        self.latency_micros >= Self::FAR_MICROS
+    }
+
     /// Bytes that are in memory anyway.
     pub const MEMORY: Self =
         Self { block_bytes: 4 << 10, gap_bytes: 0, max_request_bytes: u64::MAX, in_flight: 1, latency_micros: 0 };

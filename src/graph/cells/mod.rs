@@ -14,6 +14,7 @@ mod format;
 mod lloyd;
 mod order;
 mod probe;
+mod runs;
 mod train;
 mod writer;
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use futures_util::future::{join_all, try_join};
+use futures_util::future::{join_all, try_join, try_join_all};
 
 use super::{
     BlockCache,
@@ -17,7 +17,7 @@ use super::{
     state::{Found, Key},
 };
 use crate::{
-    error::{ErrorKind, Result},
+    error::{Error, ErrorKind, Result},
     platform,
     storage::{
         Access, File, Pattern, ReadProfile,
@@ -28,6 +28,11 @@ use crate::{
 
 /// A range longer than this part of the budget passes the cache by: it would push out more than it could bring.
 const LARGE_RANGE_DIVISOR: u64 = 8;
+/// Fine blocks: a row of 384 floats lies in four of them, where it may lie in two of 8 KiB.
+const FINE_BLOCK_BYTES: u64 = 512;
+/// Fine ranges at most this far apart become one request: they are many and scattered, and who asks for them has
+/// weighed requests against bytes ([`ReadProfile::gap_bytes`] is for those who have not).
+pub(crate) const FINE_GAP_BYTES: u64 = 4 << 10;
 
 /// A range of several blocks is put together, which copies it, at each read. From this length on, which takes some
 /// microseconds, the copy of the second read is kept like a block of its own: the norms of a field, lists of frequent
@@ -53,7 +58,7 @@ struct Shared<F: File> {
     len: u64,
     id: u32,
     access: Access,
-    block_bytes: u64,
+    grid: Grid,
     limits: PlanLimits,
     in_flight: usize,
     large_bytes: u64,
@@ -70,6 +75,41 @@ struct Handle<F: File> {
     pinned: Mutex<HashMap<u64, bool>>,
 }
 
+/// Where blocks begin and end: wide ones first, fine ones from a place on.
+struct Grid {
+    wide_bytes: u64,
+    fine_from: u64,
+    fine_bytes: u64,
+}
+
+impl Grid {
+    /// Wide blocks, the last one cut off where fine ones begin.
+    fn num_wide(&self) -> u64 {
+        self.fine_from.div_ceil(self.wide_bytes)
+    }
+
+    /// The block that holds the byte at `offset`.
+    fn block_at(&self, offset: u64) -> u64 {
+        match offset.checked_sub(self.fine_from) {
+            Some(behind) => self.num_wide() + behind / self.fine_bytes,
+            None => offset / self.wide_bytes,
+        }
+    }
+
+    fn range(&self, block: u64) -> Range<u64> {
+        match block.checked_sub(self.num_wide()) {
+            Some(behind) => {
+                let start = self.fine_from + behind * self.fine_bytes;
+                start..start.saturating_add(self.fine_bytes)
+            }
+            None => {
+                let start = block * self.wide_bytes;
+                start..start.saturating_add(self.wide_bytes).min(self.fine_from)
+            }
+        }
+    }
+}
+
 /// A load that someone does: the block and who waits for it.
 type Load = (Key, Arc<Flight>);
 
@@ -84,8 +124,16 @@ struct Pending<F: File> {
 }
 
 impl<F: File> CachedFile<F> {
-    pub(super) fn new(cache: BlockCache, file: F, name: &str, access: Access, profile: &ReadProfile) -> Self {
+    pub(super) fn new(
+        cache: BlockCache,
+        file: F,
+        name: &str,
+        access: Access,
+        profile: &ReadProfile,
+        fine_from: u64,
+    ) -> Self {
         let len = file.len();
+        let fine_from = if profile.is_far() { fine_from } else { u64::MAX };
         let (budget, id) = {
             let mut state = cache.state();
             (state.budget_bytes(), state.open_file(name, len))
@@ -100,7 +148,7 @@ impl<F: File> CachedFile<F> {
             name: name.to_owned(),
             len,
             access,
-            block_bytes,
+            grid: Grid { wide_bytes: block_bytes, fine_from, fine_bytes: FINE_BLOCK_BYTES.min(block_bytes) },
             limits: PlanLimits { gap_bytes: profile.gap_bytes, max_request_bytes: max },
             in_flight: profile.in_flight.max(1),
             large_bytes: (budget / LARGE_RANGE_DIVISOR).max(block_bytes),
@@ -186,11 +234,10 @@ impl<F: File> CachedFile<F> {
                 }
             }
             if !own.0.is_empty() {
-                let blocks = own.0.iter().map(|(key, _)| key.block);
-                let plan = ReadPlan::new(&self.shared.runs(blocks), self.shared.limits);
-                self.count_requests(&plan);
-                let answers = self.shared.file.read_ranges(plan.requests()).await;
-                have.extend(own.land(&self.shared, plan.requests(), answers)?);
+                let requests = self.shared.requests(own.0.iter().map(|(key, _)| key.block));
+                self.count_requests(&requests);
+                let answers = self.shared.fetch(&requests).await;
+                have.extend(own.land(&self.shared, &requests, answers)?);
             }
             let landings = join_all(waiting.iter().map(|(_, flight)| Waiting(flight.clone()))).await;
             for ((block, _), landing) in waiting.iter().zip(landings) {
@@ -254,9 +301,9 @@ impl<F: File> CachedFile<F> {
         }
     }
 
-    fn count_requests(&self, plan: &ReadPlan) {
+    fn count_requests(&self, requests: &[Range<u64>]) {
         if let Some(trace) = &self.trace {
-            trace.add_requests(plan.requests().len(), plan.request_bytes());
+            trace.add_requests(requests.len(), requests.iter().map(|request| request.end - request.start).sum());
         }
     }
 
@@ -340,9 +387,8 @@ impl<F: File> File for CachedFile<F> {
             return self.shared.file.prefetch(ranges);
         }
         let mut guard = self.claim(&clamp_ranges(ranges, self.shared.len));
-        let plan = ReadPlan::new(&self.shared.runs(guard.0.iter().map(|(key, _)| key.block)), self.shared.limits);
-        self.count_requests(&plan);
-        let requests = plan.requests();
+        let requests = self.shared.requests(guard.0.iter().map(|(key, _)| key.block));
+        self.count_requests(&requests);
         let lanes = self.shared.in_flight.min(requests.len());
         // Dealt in turn, so that the first requests are the first to go out.
         let mut dealt: Vec<Vec<(Range<u64>, LoadGuard<F>)>> = (0..lanes).map(|_| Vec::new()).collect();
@@ -386,8 +432,8 @@ impl<F: File> Shared<F> {
     }
 
     fn block_range(&self, block: u64) -> Range<u64> {
-        let start = block * self.block_bytes;
-        start..(start.saturating_add(self.block_bytes)).min(self.len)
+        let range = self.grid.range(block);
+        range.start..range.end.min(self.len)
     }
 
     /// Blocks that hold `range`; none for an empty one.
@@ -395,14 +441,14 @@ impl<F: File> Shared<F> {
         if range.start >= range.end {
             return 0..0;
         }
-        range.start / self.block_bytes..(range.end - 1) / self.block_bytes + 1
+        self.grid.block_at(range.start)..self.grid.block_at(range.end - 1) + 1
     }
 
     /// Whether `range` is so long that it would push out more than it brings, and nobody has begun to load it.
     fn passes_by(&self, range: &Range<u64>) -> bool {
         range.end - range.start > self.large_bytes
             && !self.access.pin
-            && self.cache.state().is_absent(self.key(range.start / self.block_bytes))
+            && self.cache.state().is_absent(self.key(self.grid.block_at(range.start)))
     }
 
     /// Ascending, each once.
@@ -413,16 +459,39 @@ impl<F: File> Shared<F> {
         blocks
     }
 
-    /// Byte ranges of ascending blocks.
-    fn runs(&self, blocks: impl Iterator<Item = u64>) -> Vec<Range<u64>> {
-        blocks.map(|block| self.block_range(block)).collect()
+    /// Requests that bring ascending blocks.
+    fn requests(&self, blocks: impl Iterator<Item = u64>) -> Vec<Range<u64>> {
+        let mut wide: Vec<Range<u64>> = blocks.map(|block| self.block_range(block)).collect();
+        let fine = wide.split_off(wide.partition_point(|range| range.start < self.grid.fine_from));
+        let gap_bytes = self.limits.gap_bytes.min(FINE_GAP_BYTES);
+        let mut requests = ReadPlan::new(&wide, self.limits).requests().to_vec();
+        requests.extend_from_slice(ReadPlan::new(&fine, PlanLimits { gap_bytes, ..self.limits }).requests());
+        requests
+    }
+
+    /// Does requests that [`Self::requests`] planned. Fine ones go out one by one: the file would join those that it
+    /// thinks near.
+    async fn fetch(&self, requests: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let fine = requests.partition_point(|request| request.start < self.grid.fine_from);
+        let (wide, fine) = requests.split_at(fine);
+        let one = |request| async move {
+            let mut bytes = self.file.read_ranges(std::slice::from_ref(request)).await?;
+            bytes.pop().ok_or_else(|| Error::new(ErrorKind::Io, "storage answered no range"))
+        };
+        let fine = try_join_all(fine.iter().map(one));
+        if wide.is_empty() {
+            return fine.await;
+        }
+        let (mut all, fine) = try_join(self.file.read_ranges(wide), fine).await?;
+        all.extend(fine);
+        Ok(all)
     }
 
     /// The bytes of `range` out of its blocks, which come in order; `None` as soon as one is missing.
     fn join(&self, range: &Range<u64>, parts: &mut impl Iterator<Item = Option<(u64, Bytes)>>) -> Option<Bytes> {
         let Some(first) = parts.next() else { return Some(Bytes::new()) };
         let cut = |(block, bytes): (u64, Bytes)| {
-            let block_start = block * self.block_bytes;
+            let block_start = self.grid.range(block).start;
             let start = range.start.max(block_start) - block_start;
             let end = (range.end - block_start).min(bytes.len() as u64);
             // Inside a block, whose length is a usize.

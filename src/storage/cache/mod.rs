@@ -53,7 +53,21 @@ impl BlockCache {
     /// blocks, the other patterns pass the cache by; [`Access::pin`] keeps what was read until the handle and its
     /// clones are dropped. The last handle of a file takes its blocks along.
     pub fn wrap<F: File>(&self, file: F, name: &str, access: Access, profile: &ReadProfile) -> CachedFile<F> {
-        CachedFile::new(self.clone(), file, name, access, profile)
+        self.wrap_fine(file, name, access, profile, u64::MAX)
+    }
+
+    /// The same of a file whose readers want exact ranges from `fine_from` on: where a read takes long
+    /// ([`ReadProfile::is_far`]), blocks are small there and requests are not joined over wide gaps. All handles of one
+    /// name are made with one place.
+    pub fn wrap_fine<F: File>(
+        &self,
+        file: F,
+        name: &str,
+        access: Access,
+        profile: &ReadProfile,
+        fine_from: u64,
+    ) -> CachedFile<F> {
+        CachedFile::new(self.clone(), file, name, access, profile, fine_from)
     }
 
     /// What it holds now.
