@@ -8,7 +8,7 @@ fuzz_target!(|input: (Vec<u8>, Vec<u8>, Vec<u8>)| {
     let (meta, centers, codes) = input;
     let Ok(meta) = CellsMeta::parse(&meta, centers.len() as u64, codes.len() as u64) else { return };
     let query = vec![0.5; meta.shape().dims as usize];
-    let mut probe = Probe::new(&meta, &query, ProbeOptions { probes: 1000, center_factor: 2 });
+    let mut probe = Probe::new(&meta, &query, ProbeOptions { probes: 1000, center_factor: 2, ..ProbeOptions::default() });
     while !probe.is_done() {
         let (stream, wanted) = probe.wanted();
         let bytes = if stream == CellStream::Centers { &centers } else { &codes };

@@ -3,8 +3,8 @@
 use super::{
     adjacency::RowShape,
     cells::{
-        Candidate, CellStream, CellsMeta, FixedScale, Probe, ProbeOptions,
-        probe_tests::{Streams, exact, parse, vectors, write_with},
+        Candidate, CellStream, CellsMeta, FixedScale, Probe,
+        probe_tests::{Streams, exact, options, parse, vectors, write_spilled, write_with},
     },
     prune::{Neighbour, Pruner, Space, smallest},
     *,
@@ -30,11 +30,15 @@ fn cell_table(cells: &CellsMeta, streams: &Streams) -> Vec<Vec<(u32, u32)>> {
         Some(range) => &streams.centers[range.start as usize..range.end as usize],
         None => cells.pinned_centers(group).unwrap(),
     };
-    (0..cells.num_groups()).map(|group| cells.check_centers(group, block(group)).unwrap()).collect()
+    let places = |group: usize| cells.check_centers(group, block(group)).unwrap();
+    (0..cells.num_groups())
+        .map(|group| places(group).iter().map(|place| (place.first_ord, place.len)).collect())
+        .collect()
 }
 
 fn make(set: &[Vec<f32>], metric: Metric, bits: Bits, options: GraphOptions, inline: bool) -> Made {
-    let streams = write_with(set, metric, bits, inline);
+    // Walks come by their vectors alike, whether cells list those of others or not.
+    let streams = if set.len() % 2 == 0 { write_spilled } else { write_with }(set, metric, bits, inline);
     let cells = parse(&streams).unwrap();
     let scale = FixedScale::new(metric, set.iter().map(|vector| &vector[..]));
     let mut rows = FixedRows::new(set[0].len());
@@ -136,27 +140,34 @@ fn graphs_keep_their_invariants_and_walks_reach_everything() {
 
 #[test]
 fn estimates_are_those_of_a_probe_of_every_cell() {
-    let set = vectors(400, 30, 4);
-    for metric in [Metric::Cosine, Metric::Dot, Metric::L2] {
+    let (odd, even) = (vectors(401, 30, 4), vectors(400, 30, 4));
+    for (metric, set) in [Metric::Cosine, Metric::Dot, Metric::L2].into_iter().flat_map(|m| [(m, &odd), (m, &even)]) {
         for (bits, inline) in [(Bits::One, true), (Bits::Two, false), (Bits::Four, true), (Bits::Eight, false)] {
-            let made = make(&set, metric, bits, GraphOptions::default(), inline);
+            let made = make(set, metric, bits, GraphOptions::default(), inline);
             let graph = made.graph().unwrap();
+            // Codes of vectors in their own cells are the same, whether others list them too.
+            let plain = write_with(set, metric, bits, inline);
+            let cells = parse(&plain).unwrap();
             let mut twin = Vec::new();
-            let mut probe = Probe::new(&made.cells, &set[7], ProbeOptions { probes: 10_000, center_factor: 1 });
+            let mut probe = Probe::new(&cells, &set[7], options(10_000, 1));
             while !probe.is_done() {
                 let (stream, wanted) = probe.wanted();
-                let bytes = if stream == CellStream::Centers { &made.streams.centers } else { &made.streams.codes };
+                let bytes = if stream == CellStream::Centers { &plain.centers } else { &plain.codes };
                 let blocks: Vec<&[u8]> =
                     wanted.iter().map(|range| &bytes[range.start as usize..range.end as usize]).collect();
                 probe.feed(&blocks, true, |candidate| twin.push(candidate)).unwrap();
             }
-            let options = WalkOptions { breadth: 400, starts: 1, ..WalkOptions::default() };
+            let options = WalkOptions { breadth: 401, starts: 1, ..WalkOptions::default() };
             let mut walk = Walk::new(&graph, &made.cells, &set[7], None, options);
             let mut found = Vec::new();
             made.run(&mut walk, &mut found).unwrap();
             twin.sort_by_key(|candidate| candidate.ord);
             found.sort_by_key(|candidate| candidate.ord);
-            assert_eq!(found, twin, "{metric:?} {bits:?}");
+            assert_eq!(found.len(), twin.len());
+            let different = found.iter().zip(&twin).filter(|(found, twin)| found != twin).count();
+            // Those that the cell it starts from lists of another one are estimated from there.
+            let most = if made.cells.spills() { 64 } else { 0 };
+            assert!(different <= most, "{metric:?} {bits:?}: {different}");
         }
     }
 }

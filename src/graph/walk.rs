@@ -13,7 +13,7 @@ use std::{cmp::Reverse, collections::BinaryHeap, ops::Range};
 
 use super::{
     adjacency::GraphMeta,
-    cells::{Candidate, CellStream, CellsMeta, GroupQuery, PlacedCell, Probe, ProbeOptions, SeenCenter},
+    cells::{Candidate, CellPlace, CellStream, CellsMeta, GroupQuery, PlacedCell, Probe, ProbeOptions, SeenCenter},
 };
 use crate::{
     bitset::BitSet,
@@ -73,8 +73,7 @@ struct Open {
 struct OpenGroup {
     /// Its block, unless that is pinned.
     block: Option<Vec<u8>>,
-    /// First ordinal of each cell.
-    firsts: Vec<u32>,
+    places: Vec<CellPlace>,
     /// What the query has in common with each center, once it was needed.
     centers: Vec<Option<SeenCenter>>,
     /// The query as codes of the group are compared with.
@@ -451,14 +450,13 @@ impl<'a> Walk<'a> {
             Some(block) => block,
             None => self.cells.pinned_centers(group).unwrap_or_default(),
         };
-        let starts = match block {
+        let places = match block {
             Some(block) => self.cells.check_centers(group, block)?,
             None => self.cells.cell_places(group, bytes)?,
         };
-        let firsts: Vec<u32> = starts.iter().map(|&(first, _)| first).collect();
-        let (centers, query) = (vec![None; firsts.len()], self.probe.group_query(group));
+        let (centers, query) = (vec![None; places.len()], self.probe.group_query(group));
         let block = block.map(<[u8]>::to_vec);
-        self.groups[group] = Some(Box::new(OpenGroup { block, firsts, centers, query }));
+        self.groups[group] = Some(Box::new(OpenGroup { block, places, centers, query }));
         Ok(())
     }
 
@@ -470,16 +468,10 @@ impl<'a> Walk<'a> {
             self.open_group(group, None).ok()?;
         }
         let open = self.groups[group].as_ref()?;
-        let ix = open.firsts.partition_point(|&first| first <= ord).checked_sub(1)?;
-        let end = open.firsts.get(ix + 1).copied().unwrap_or(self.cells.group_ords(group).end);
-        let first_ord = open.firsts[ix];
-        Some(PlacedCell {
-            group,
-            ix,
-            cell: self.cells.group_cells(group).start + ix as u32,
-            first_ord,
-            len: end - first_ord,
-        })
+        let ix = open.places.partition_point(|place| place.first_ord <= ord).checked_sub(1)?;
+        let CellPlace { first_ord, len, spilled, spilled_before } = open.places[ix];
+        let cell = self.cells.group_cells(group).start + ix as u32;
+        Some(PlacedCell { group, ix, cell, first_ord, len, spilled, spilled_before })
     }
 
     fn center(&mut self, cell: &PlacedCell) -> Option<SeenCenter> {

@@ -40,8 +40,6 @@ const DEFAULT_PROBES: u32 = 128;
 const DEFAULT_SHORTLIST: u32 = 100;
 /// Hits that calibrations are about.
 const CALIBRATED_K: f32 = 10.0;
-/// Vectors of an average cell.
-const CELL_LEN: usize = 32;
 /// Vectors of one document that are scored exactly at most.
 const ROWS_PER_DOC: usize = 4;
 /// Cells that a probe widens to at most: a multiple of those it begins with, and not less than all of a small segment.
@@ -53,13 +51,15 @@ const GROUP_MARGIN: f32 = 1.5;
 /// of so many rows: for the default recall. Who asks for a recall gets it, whatever that takes. Each row may take a request
 /// of its own.
 const FAR_FACTOR: u32 = 2;
-const FAR_CODE_BYTES: u64 = 288 << 10;
+const FAR_CODE_BYTES: u64 = 304 << 10;
 const FAR_ROW_BYTES: u64 = 80 << 10;
 const FAR_ROWS: u64 = 64;
-/// What a request of codes costs there beside its bytes, in bytes. By time it would be more: with 30 ms and 50 Mbit/s, six
-/// at a time, one takes as long as 31 KiB. But then the bytes hold fewer of the best cells: measured on 99,000 sentences,
-/// 288 KiB of codes, recalls are 0.93 with 4 KiB, 0.92 with 8 KiB, 0.91 with 16 KiB for 33, 20 and 11 requests.
-const FAR_REQUEST_BYTES: u64 = 4 << 10;
+/// What a request of codes costs there beside its bytes, in bytes; less where vectors are listed once. By time it would be
+/// more: with 30 ms and 50 Mbit/s, six at a time, one takes as long as 31 KiB. But then the bytes hold fewer of the best
+/// cells: measured on 99,000 sentences, recalls of 250 KiB of codes are 0.956 with 4 KiB, 0.952 with 8, 0.947 with 16 for
+/// 23, 17 and 11 requests; listed once 0.928, 0.916 and 0.906 for 30, 18 and 10.
+const FAR_REQUEST_BYTES: u64 = 8 << 10;
+const FAR_SINGLE_REQUEST_BYTES: u64 = 4 << 10;
 /// Rows of a shortlist at most, as a multiple of what the calibration says, and in any case so many.
 const LONGEST_SHORTLIST: usize = 8;
 const LONG_SHORTLIST: usize = 512;
@@ -288,7 +288,7 @@ fn least_estimate(vector: &VectorAsk) -> f32 {
 
 /// How far to look in one segment for `k` documents.
 fn reach<F>(vector: &VectorAsk, one: &Probed<'_, F>, k: usize) -> Reach {
-    let cell_bytes = one.cells.shape().cell_bytes(CELL_LEN) as u64;
+    let cell_bytes = one.cells.mean_cell_bytes();
     let row_bytes = one.rows.reader.stride_bytes() as u64;
     let (recall, calibration) = (vector.recall.unwrap_or(DEFAULT_RECALL), one.cells.calibration());
     let measured = one.graph.map_or(calibration, GraphMeta::calibration).choose(recall, cell_bytes, row_bytes);
@@ -305,7 +305,11 @@ fn reach<F>(vector: &VectorAsk, one: &Probed<'_, F>, k: usize) -> Reach {
     let (mut request_bytes, mut code_bytes) = (0, u64::MAX);
     if one.is_far {
         first = first.saturating_mul(FAR_FACTOR);
-        request_bytes = if vector.probes.is_none() { FAR_REQUEST_BYTES } else { 0 };
+        request_bytes = match vector.probes {
+            None if one.cells.spills() => FAR_REQUEST_BYTES,
+            None => FAR_SINGLE_REQUEST_BYTES,
+            Some(_) => 0,
+        };
         if vector.recall.is_none() {
             first = first.min(FAR_CODE_BYTES.div_ceil(cell_bytes.max(1)) as u32);
             code_bytes = FAR_CODE_BYTES;

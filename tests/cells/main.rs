@@ -7,4 +7,5 @@ mod demo;
 mod reads;
 mod recall;
 mod rows;
+mod second;
 mod set;

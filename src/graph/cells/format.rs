@@ -5,12 +5,14 @@
 //!   offset  size  field
 //!        0     2  dims            1..=4096
 //!        2     1  metric          0 cosine, 1 dot, 2 L2
-//!        3     1  code            bits of a component: 1, 2, 4 or 8, with 0x80: codes are *centered*; 0: product quantizer
+//!        3     1  code            bits of a component: 1, 2, 4 or 8, with 0x80: codes are *centered*; 0: product quantizer;
+//!                               with 0x40: cells list *spilled* vectors of other cells too
 //!        4     4  count           vectors
 //!        8     4  num_cells
 //!       12     4  num_groups
 //!       16   20n  groups: first cell u32 | first ordinal u32 | offset u64 in `centers` | length u32 there
 //!        .   8n   offset of each group's first cell in `codes`, u64
+//!        .   4n   with 0x40 only: spilled entries of each group's cells, u32
 //!        .  4dn   group centers, f32
 //!        .     2  numbers p and s of the two lists that follow, u8 each; 0x80 in the first one: margins follow
 //!        .    4p  calibration: cells probed, u32 each
@@ -23,13 +25,15 @@
 //!
 //! centers (data, or at the end of cells_meta): per group one block
 //!        4  length of each cell in vectors, u32, m of them
+//!        4  with 0x40 only: spilled entries of each cell, u32, m of them
 //!   12 x m  terms of the centers: lower f32 | step f32 | level sum u32, one column after another
 //!    4 x m  squared norm of the center, f32
 //!    r x m  rows of 4 bits: the center relative to the group's
 //!        4  CRC32C of the block before it
 //!
-//! codes (data): per cell one block of m entries, one column after another
+//! codes (data): per cell one block of m entries, first its own, in the order of their ordinals, then spilled ones; one column after another
 //!        4  document, u32
+//!        4  ordinal u32, of spilled entries only
 //!   12 x m  terms: lower f32 | step f32 | level sum u32; not with code 0
 //!        4  squared norm f32, L2 only; of centered codes less 2 g·r, g being the group's center, r the vector less
 //!           its cell's center: |q - x|² = |q|² - 2 (q·c + (q - g)·r) + this
@@ -62,6 +66,10 @@ pub(super) const CRC_BYTES: usize = 4;
 const MAX_DIMS: usize = 4096;
 /// Set in the bits of a code, L2 only: see [`CellsMeta`].
 const CENTERED: u8 = 0x80;
+/// Set in the bits of a code where cells list vectors of other cells.
+const SPILLS: u8 = 0x40;
+/// Bytes of a spilled entry's ordinal.
+pub(super) const ORD_BYTES: usize = 4;
 
 /// How vectors are coded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,9 +113,9 @@ impl CodeShape {
         4 + self.terms_len() + if self.metric == Metric::L2 { 4 } else { 0 } + self.row_len()
     }
 
-    /// Bytes of the block of a cell of `len` vectors.
-    pub fn cell_bytes(&self, len: usize) -> usize {
-        len * self.entry_len() + CRC_BYTES
+    /// Bytes of the block of a cell of `len` vectors and `spilled` entries of others.
+    pub fn cell_bytes(&self, len: usize, spilled: usize) -> usize {
+        (len + spilled) * self.entry_len() + spilled * ORD_BYTES + CRC_BYTES
     }
 
     pub(super) fn center_row_len(&self) -> usize {
@@ -128,6 +136,21 @@ pub(super) struct Group {
     pub(super) centers: Range<u64>,
     /// Of its first cell in `codes`.
     pub(super) codes_offset: u64,
+    /// Spilled entries of its cells.
+    pub(super) num_spilled: u32,
+}
+
+/// A cell of a group, as the group's block in `centers` describes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CellPlace {
+    /// Its first ordinal.
+    pub first_ord: u32,
+    /// Its vectors.
+    pub len: u32,
+    /// Entries of vectors of other cells.
+    pub spilled: u32,
+    /// Such entries in the cells before it, of its group.
+    pub spilled_before: u32,
 }
 
 /// Where a cell is.
@@ -139,18 +162,23 @@ pub(in crate::graph) struct PlacedCell {
     pub(in crate::graph) cell: u32,
     pub(in crate::graph) first_ord: u32,
     pub(in crate::graph) len: u32,
+    pub(in crate::graph) spilled: u32,
+    pub(in crate::graph) spilled_before: u32,
 }
 
 /// The parsed `cells_meta` stream.
 ///
 /// Invariants: groups ascend in cells, ordinals and offsets; each has a cell and every cell a vector; a group's block in
-/// `centers` is as long as its number of cells says; lengths of cells in centers that are here add up.
+/// `centers` is as long as its number of cells says; lengths of cells in centers that are here add up. Only where cells spill
+/// have groups spilled entries.
 #[derive(Debug)]
 pub struct CellsMeta {
     pub(super) shape: CodeShape,
     /// Codes are compared with the query less the group's center, and squared norms are less twice the product of that
     /// center and the vector's way from its cell's center.
     pub(super) centered: bool,
+    /// Cells list vectors of other cells too.
+    pub(super) spills: bool,
     pub(super) count: u32,
     pub(super) num_cells: u32,
     pub(super) groups: Vec<Group>,
@@ -206,6 +234,26 @@ impl CellsMeta {
         self.groups.len()
     }
 
+    /// Whether vectors are listed in a second cell.
+    pub fn spills(&self) -> bool {
+        self.spills
+    }
+
+    /// Bytes of an average cell in `codes`.
+    pub fn mean_cell_bytes(&self) -> u64 {
+        let end = self.groups.len().checked_sub(1).map_or(0, |last| self.group_codes(last).end);
+        end / u64::from(self.num_cells.max(1))
+    }
+
+    /// Bytes per cell of the lengths in a block of `centers`.
+    pub(super) fn lens_bytes(&self) -> usize {
+        if self.spills { 8 } else { 4 }
+    }
+
+    fn group_bytes(&self, num_cells: usize) -> usize {
+        self.shape.group_bytes(num_cells) + num_cells * (self.lens_bytes() - 4)
+    }
+
     pub(super) fn group_center(&self, group: usize) -> &[f32] {
         let dims = self.shape.dims as usize;
         &self.group_centers[group * dims..(group + 1) * dims]
@@ -226,9 +274,11 @@ impl CellsMeta {
     /// Bytes of `group` in `codes`.
     pub fn group_codes(&self, group: usize) -> Range<u64> {
         let (cells, ords) = (self.group_cells(group), self.group_ords(group));
-        let len = ords.len() * self.shape.entry_len() + cells.len() * CRC_BYTES;
+        let (own, spilled) = (ords.len() as u64, u64::from(self.groups[group].num_spilled));
+        let crcs = (cells.len() * CRC_BYTES) as u64;
+        let len = (own + spilled) * self.shape.entry_len() as u64 + spilled * ORD_BYTES as u64 + crcs;
         let start = self.groups[group].codes_offset;
-        start..start + len as u64
+        start..start.saturating_add(len)
     }
 
     /// Bytes of memory.
@@ -257,38 +307,51 @@ impl CellsMeta {
         self.inline_centers.get(range.start as usize..range.end as usize)
     }
 
-    /// Lengths of the cells of `group`, out of its block in `centers`: checked to add up.
-    pub(super) fn cell_lens<'b>(&self, group: usize, block: &'b [u8]) -> Result<impl Iterator<Item = u32> + use<'b>> {
+    /// Lengths of the cells of `group` and their spilled entries, out of its block in `centers`: checked to add up.
+    pub(super) fn cell_lens<'b>(
+        &self,
+        group: usize,
+        block: &'b [u8],
+    ) -> Result<impl Iterator<Item = (u32, u32)> + use<'b>> {
         let what = "centers of vector cells";
         let num_cells = self.group_cells(group).len();
-        if block.len() != self.shape.group_bytes(num_cells) {
+        if block.len() != self.group_bytes(num_cells) {
             return Err(Error::corrupt(what, format!("{} bytes for {num_cells} cells", block.len())));
         }
-        let lens = block[..num_cells * 4].as_chunks::<4>().0.iter().map(|&len| u32::from_le_bytes(len));
-        let (sum, least) = lens.clone().fold((0u64, 1), |(sum, least), len| (sum + u64::from(len), least.min(len)));
+        let (lens, rest) = block.split_at(num_cells * 4);
+        let spilled = if self.spills { rest[..num_cells * 4].as_chunks::<4>().0 } else { &[] };
+        let spilled = spilled.iter().map(|&len| u32::from_le_bytes(len)).chain(std::iter::repeat(0));
+        let lens = lens.as_chunks::<4>().0.iter().map(|&len| u32::from_le_bytes(len)).zip(spilled);
+        let add = |(own, spilled, least): (u64, u64, u32), (len, more): (u32, u32)| {
+            (own + u64::from(len), spilled + u64::from(more), least.min(len))
+        };
+        let (sum, spilled, least) = lens.clone().fold((0, 0, 1), add);
         if least == 0 || sum != self.group_ords(group).len() as u64 {
             return Err(Error::corrupt(what, format!("group {group}: cells of {sum} vectors, one of {least}")));
+        }
+        if spilled != u64::from(self.groups[group].num_spilled) {
+            return Err(Error::corrupt(what, format!("group {group}: cells of {spilled} spilled entries")));
         }
         Ok(lens)
     }
 
-    /// Checks the centers of `group`, a block of `centers`; gives the first ordinal and the length of each of its
-    /// cells.
+    /// Checks the centers of `group`, a block of `centers`; gives its cells.
     ///
     /// # Errors
     /// `corrupt`.
-    pub fn check_centers(&self, group: usize, block: &[u8]) -> Result<Vec<(u32, u32)>> {
+    pub fn check_centers(&self, group: usize, block: &[u8]) -> Result<Vec<CellPlace>> {
         verified(block, "centers of vector cells")?;
         self.cell_places(group, block)
     }
 
     /// The same of a block that was checked.
-    pub(in crate::graph) fn cell_places(&self, group: usize, block: &[u8]) -> Result<Vec<(u32, u32)>> {
-        let mut ord = self.groups[group].first_ord;
-        let cells = self.cell_lens(group, block)?.map(|len| {
-            let first = ord;
-            ord += len;
-            (first, len)
+    pub(in crate::graph) fn cell_places(&self, group: usize, block: &[u8]) -> Result<Vec<CellPlace>> {
+        let (mut first_ord, mut spilled_before) = (self.groups[group].first_ord, 0);
+        let cells = self.cell_lens(group, block)?.map(|(len, spilled)| {
+            let place = CellPlace { first_ord, len, spilled, spilled_before };
+            first_ord += len;
+            spilled_before += spilled;
+            place
         });
         Ok(cells.collect())
     }
@@ -311,15 +374,17 @@ impl CellsMeta {
     /// Bytes of a cell in `codes`.
     pub(in crate::graph) fn cell_codes(&self, cell: &PlacedCell) -> Range<u64> {
         let group = &self.groups[cell.group];
-        let before = (cell.first_ord - group.first_ord) as usize * self.shape.entry_len() + cell.ix * CRC_BYTES;
-        let start = group.codes_offset + before as u64;
-        start..start + self.shape.cell_bytes(cell.len as usize) as u64
+        let (own, spilled) = (u64::from(cell.first_ord - group.first_ord), u64::from(cell.spilled_before));
+        let crcs = (cell.ix * CRC_BYTES) as u64;
+        let before = (own + spilled) * self.shape.entry_len() as u64 + spilled * ORD_BYTES as u64 + crcs;
+        let start = group.codes_offset + before;
+        start..start + self.shape.cell_bytes(cell.len as usize, cell.spilled as usize) as u64
     }
 
     /// What is in the block of a cell in `codes`: checked if it is `fresh` or was not before.
     pub(in crate::graph) fn open_codes<'b>(&self, cell: &PlacedCell, block: &'b [u8], fresh: bool) -> Result<&'b [u8]> {
         let what = "codes of a vector cell";
-        if block.len() != self.shape.cell_bytes(cell.len as usize) {
+        if block.len() != self.shape.cell_bytes(cell.len as usize, cell.spilled as usize) {
             return Err(Error::corrupt(what, format!("{} bytes for {}", block.len(), cell.len)));
         }
         if fresh || !self.seen.contains(cell.cell) {
@@ -329,18 +394,32 @@ impl CellsMeta {
         Ok(&block[..block.len() - CRC_BYTES])
     }
 
-    /// Checks the codes of `group`, all of its cells; `cells` are what [`Self::check_centers`] gave. Calls `found` with
-    /// the document of each vector, in order.
+    /// Checks the codes of a group, all of its cells; `cells` are what [`Self::check_centers`] gave. Calls `found` with the
+    /// document of each vector, in order, and `spilled` with a cell, and the ordinal and document of each vector of others
+    /// that it lists.
     ///
     /// # Errors
     /// `corrupt`.
-    pub fn check_codes(&self, mut codes: &[u8], cells: &[(u32, u32)], mut found: impl FnMut(u32)) -> Result<()> {
-        for &(ord, len) in cells {
-            let what = || format!("codes of the vector cell at {ord}");
+    pub fn check_codes(
+        &self,
+        mut codes: &[u8],
+        cells: &[CellPlace],
+        mut found: impl FnMut(u32),
+        mut spilled: impl FnMut(&CellPlace, u32, u32),
+    ) -> Result<()> {
+        for cell in cells {
+            let what = || format!("codes of the vector cell at {}", cell.first_ord);
             let short = || Error::corrupt(what(), "they end early");
-            let (block, rest) = codes.split_at_checked(self.shape.cell_bytes(len as usize)).ok_or_else(short)?;
-            let body = verified(block, &what())?;
-            body[..len as usize * 4].as_chunks::<4>().0.iter().for_each(|&doc| found(u32::from_le_bytes(doc)));
+            let (own, others) = (cell.len as usize, cell.spilled as usize);
+            let (block, rest) = codes.split_at_checked(self.shape.cell_bytes(own, others)).ok_or_else(short)?;
+            let (docs, body) = verified(block, &what())?.split_at((own + others) * 4);
+            let (docs, of_others) = docs.split_at(own * 4);
+            let numbers = |bytes: &[u8]| {
+                bytes.as_chunks::<4>().0.iter().map(|&number| u32::from_le_bytes(number)).collect::<Vec<_>>()
+            };
+            numbers(docs).into_iter().for_each(&mut found);
+            let ords = numbers(&body[..others * ORD_BYTES]);
+            ords.into_iter().zip(numbers(of_others)).for_each(|(ord, doc)| spilled(cell, ord, doc));
             codes = rest;
         }
         if codes.is_empty() { Ok(()) } else { Err(Error::corrupt("codes of vector cells", "more than cells")) }
@@ -357,6 +436,7 @@ impl CellsMeta {
             CodeKind::Scalar(bits) => bits.count() as u8 | if self.centered { CENTERED } else { 0 },
             CodeKind::Product(_) => PRODUCT,
         };
+        let code = code | if self.spills { SPILLS } else { 0 };
         out.extend_from_slice(&[self.shape.metric.code(), code]);
         for word in [self.count, self.num_cells, self.groups.len() as u32] {
             out.extend_from_slice(&word.to_le_bytes());
@@ -368,6 +448,9 @@ impl CellsMeta {
             out.extend_from_slice(&((group.centers.end - group.centers.start) as u32).to_le_bytes());
         }
         self.groups.iter().for_each(|group| out.extend_from_slice(&group.codes_offset.to_le_bytes()));
+        if self.spills {
+            self.groups.iter().for_each(|group| out.extend_from_slice(&group.num_spilled.to_le_bytes()));
+        }
         self.group_centers.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
         self.calibration.write(out);
         if let Some(pq) = &self.pq {
@@ -385,6 +468,8 @@ impl CellsMeta {
         let dims = u32::from(reader.u16()?);
         let metric = Metric::from_code(reader.u8()?).ok_or_else(|| reader.invalid("metric"))?;
         let code = reader.u8()?;
+        let spills = code & SPILLS > 0;
+        let code = code & !SPILLS;
         let centered = code & CENTERED > 0;
         if centered && metric != Metric::L2 {
             return Err(reader.invalid("centered codes").into());
@@ -402,13 +487,17 @@ impl CellsMeta {
         let mut shape = CodeShape { dims, metric, code };
         let (count, num_cells, num_groups) = (reader.u32()?, reader.u32()?, reader.u32()? as usize);
         let (groups, tail) = (reader.bytes(num_groups.saturating_mul(20))?, reader.rest());
-        let centers_at = num_groups.saturating_mul(8);
+        let spilled_at = num_groups.saturating_mul(8);
+        let centers_at = spilled_at.saturating_add(if spills { num_groups.saturating_mul(4) } else { 0 });
         let tables = centers_at.saturating_add(num_groups.saturating_mul(4 * dims as usize));
         if tail.len() < tables {
             return Err(reader.invalid("length of the groups' centers").into());
         }
         let (tables, tail) = tail.split_at(tables);
         let (offsets, centers) = tables.split_at(centers_at);
+        let (offsets, spilled) = offsets.split_at(spilled_at);
+        let spilled = spilled.as_chunks::<4>().0.iter().map(|&count| u32::from_le_bytes(count));
+        let mut spilled = spilled.chain(std::iter::repeat(0));
         let mut tail = Reader::new(tail);
         let calibration = Calibration::read(&mut tail)?;
         let pq = match code {
@@ -424,6 +513,7 @@ impl CellsMeta {
         let mut meta = Self {
             shape,
             centered,
+            spills,
             count,
             num_cells,
             groups: Vec::with_capacity(num_groups),
@@ -438,7 +528,8 @@ impl CellsMeta {
             let (first_cell, first_ord, start, len) = (entry.u32()?, entry.u32()?, entry.u64()?, entry.u32()?);
             let end = start.checked_add(u64::from(len)).ok_or_else(|| entry.invalid("offset of centers"))?;
             let codes_offset = u64::from_le_bytes(offset);
-            meta.groups.push(Group { first_cell, first_ord, centers: start..end, codes_offset });
+            let num_spilled = spilled.next().unwrap_or(0);
+            meta.groups.push(Group { first_cell, first_ord, centers: start..end, codes_offset, num_spilled });
         }
         if !meta.inline_centers.is_empty() && centers_len > 0 {
             return Err(Error::corrupt("cells of a vector field", "centers in two places"));
@@ -474,7 +565,7 @@ impl CellsMeta {
             if next_cell <= cell || next_ord < ord || next_ord - ord < next_cell - cell {
                 return Err(format!("group {ix}: cells {cell}..{next_cell}, ordinals {ord}..{next_ord}"));
             }
-            if group.centers.end - centers != self.shape.group_bytes((next_cell - cell) as usize) as u64 {
+            if group.centers.end - centers != self.group_bytes((next_cell - cell) as usize) as u64 {
                 return Err(format!("group {ix}: {:?} for {} centers", group.centers, next_cell - cell));
             }
             (cell, ord, centers, codes) = (next_cell, next_ord, group.centers.end, self.group_codes(ix).end);

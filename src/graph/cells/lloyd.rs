@@ -26,6 +26,11 @@ impl Centers {
         self.half_squares.len()
     }
 
+    /// Half of the squared norm of a center.
+    pub(super) fn half_square(&self, ix: usize) -> i32 {
+        self.half_squares[ix]
+    }
+
     /// Calls `found` with the position of each vector in `vectors`, each center in `range` and their key, smaller
     /// being nearer.
     pub(in crate::graph) fn compare(

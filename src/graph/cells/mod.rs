@@ -15,6 +15,7 @@ mod lloyd;
 mod order;
 mod probe;
 mod runs;
+mod spill;
 mod train;
 mod writer;
 
@@ -25,11 +26,12 @@ mod tests;
 
 pub use calibrate::{Calibration, Margins, Reach, Recorder, Truth, queries_of, query_numbers};
 pub use codebook::{Codebook, FixedScale};
-pub use format::{CellsMeta, CodeKind, CodeShape};
+pub use format::{CellPlace, CellsMeta, CodeKind, CodeShape};
 pub(in crate::graph) use format::{PlacedCell, SeenCells};
 pub(in crate::graph) use lloyd::{Centers, Means, half_square};
 pub use probe::{Candidate, CellStream, Probe, ProbeOptions};
 pub(in crate::graph) use probe::{GroupQuery, SeenCenter};
+pub use spill::NO_CELL;
 pub use train::{CellOptions, CellTrainer, Cells};
 pub(in crate::graph) use train::{Lists, nearest_groups};
-pub use writer::CellsWriter;
+pub use writer::{CellsWriter, Spilled};

@@ -8,11 +8,12 @@
 use std::ops::Range;
 
 use super::{
-    format::{CRC_BYTES, CellsMeta, CodeKind, PlacedCell, TERMS_BYTES, verified},
+    format::{CRC_BYTES, CellsMeta, CodeKind, ORD_BYTES, PlacedCell, TERMS_BYTES, verified},
     runs,
     writer::{normalized, square},
 };
 use crate::{
+    bitset::BitSet,
     distance::{self, packed},
     error::{Error, Result},
     quant::{
@@ -28,7 +29,8 @@ use crate::{
 pub struct ProbeOptions {
     /// Cells whose codes are scored. Default 128.
     pub probes: u32,
-    /// Cells whose centers are looked at, as a multiple of `probes`. Default 4.
+    /// Cells whose centers are looked at, as a multiple of `probes`; twice as many where cells list vectors of others. Default
+    /// 4.
     pub center_factor: u32,
     /// What a request costs beside its bytes, in bytes: where it is not 0, runs of cells are read in place of the best
     /// `probes` cells, as many bytes as those take. Default 0.
@@ -87,6 +89,8 @@ pub struct Probe<'a> {
     dots: Vec<f32>,
     /// The query less the center of a group, where codes are compared with that.
     centered: Option<(usize, Query)>,
+    /// Vectors that were handed out, where cells list vectors of others.
+    seen: Option<BitSet>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +108,9 @@ struct RankedCell {
     cell: u32,
     first_ord: u32,
     len: u32,
+    spilled: u32,
     offset: u64,
+    bytes: u64,
 }
 
 /// Weight of a center's squared norm in its rank for dot products: half of it would be the nearest center, none the
@@ -113,6 +119,8 @@ const NORM_WEIGHT: f32 = 0.25;
 /// A cell that ranks n-th is worth 1 / (n + this)²: neighbours of questions in 99,000 sentences lie in the first cell
 /// (3.4 of ten), in the 12th (0.12), in the 96th (0.006) about so.
 const GAIN_OFFSET: f64 = 10.0;
+/// So many times as many centers are looked at where they are in memory and codes take long to come.
+const PINNED_FACTOR: usize = 4;
 
 impl<'a> Probe<'a> {
     /// Starts a query, `[dims]`. Ranks all groups; no I/O. Cost: groups x dims.
@@ -169,6 +177,7 @@ impl<'a> Probe<'a> {
             products: Vec::new(),
             dots: Vec::new(),
             centered: None,
+            seen: meta.spills.then(|| BitSet::new(meta.count)),
         };
         probe.want_centers();
         probe
@@ -248,7 +257,12 @@ impl<'a> Probe<'a> {
 
     /// Opens groups until enough centers are known, or goes on to the codes.
     fn want_centers(&mut self) {
-        let enough = self.options.probes as usize * self.options.center_factor.max(1) as usize;
+        // Cells that list vectors twice are half as many for as many codes.
+        let mut factor = self.options.center_factor.max(1) as usize * if self.meta.spills { 2 } else { 1 };
+        if self.options.request_bytes > 0 && !self.meta.inline_centers.is_empty() {
+            factor *= PINNED_FACTOR;
+        }
+        let enough = (self.options.probes as usize).saturating_mul(factor);
         let mut known = self.cells.len();
         self.wanted.clear();
         while self.opened < self.groups.len() && (known < enough || self.opened == 0) {
@@ -279,8 +293,7 @@ impl<'a> Probe<'a> {
         }
         self.num_probed += self.scored.len() as u32;
         order::by_key(&mut self.scored, |cell| cell.offset);
-        let shape = self.meta.shape;
-        let range = |cell: &RankedCell| cell.offset..cell.offset + shape.cell_bytes(cell.len as usize) as u64;
+        let range = |cell: &RankedCell| cell.offset..cell.offset + cell.bytes;
         self.wanted.extend(self.scored.iter().map(range));
         self.stage = if self.wanted.is_empty() { Stage::Done } else { Stage::Codes };
     }
@@ -288,14 +301,13 @@ impl<'a> Probe<'a> {
     /// Moves the cells of the runs that are worth most to `scored`, of as many bytes as the best `count` take; best last
     /// are all of them.
     fn take_runs(&mut self, count: usize) {
-        let shape = self.meta.shape;
-        let bytes = |cell: &RankedCell| shape.cell_bytes(cell.len as usize) as u64;
-        let budget = self.cells[self.cells.len() - count..].iter().map(bytes).sum::<u64>().min(self.options.code_bytes);
+        let best = &self.cells[self.cells.len() - count..];
+        let budget = best.iter().map(|cell| cell.bytes).sum::<u64>().min(self.options.code_bytes);
         let mut in_file: Vec<(u64, u32)> = self.cells.iter().map(|cell| cell.offset).zip(0..).collect();
         order::by_key(&mut in_file, |&(offset, _)| offset);
         let mut end = None;
         let pieces = in_file.iter().map(|&(offset, ix)| {
-            let (rank, bytes) = (self.cells.len() - 1 - ix as usize, bytes(&self.cells[ix as usize]));
+            let (rank, bytes) = (self.cells.len() - 1 - ix as usize, self.cells[ix as usize].bytes);
             let follows = end == Some(offset);
             end = Some(offset + bytes);
             runs::Piece { gain: (rank as f64 + GAIN_OFFSET).powi(-2), bytes, follows }
@@ -317,7 +329,7 @@ impl<'a> Probe<'a> {
         });
     }
 
-    /// Takes what [`Self::wanted`] asked for, and hands each estimated vector to `found`. Blocks that are not `fresh`
+    /// Takes what [`Self::wanted`] asked for, and hands each estimated vector to `found`, once. Blocks that are not `fresh`
     /// stayed in memory: they are not checked a second time.
     ///
     /// # Errors
@@ -350,7 +362,7 @@ impl<'a> Probe<'a> {
         let shape = self.meta.shape;
         let lens = self.meta.cell_lens(group, block)?;
         let num_cells = self.meta.group_cells(group).len();
-        let (_, rest) = block[..block.len() - CRC_BYTES].split_at(num_cells * 4);
+        let (_, rest) = block[..block.len() - CRC_BYTES].split_at(num_cells * self.meta.lens_bytes());
         let (terms, rest) = rest.split_at(num_cells * TERMS_BYTES);
         let (squares, rows) = rest.split_at(num_cells * 4);
         let group_dot = self.group_dots[group];
@@ -359,12 +371,14 @@ impl<'a> Probe<'a> {
         let (mut ord, mut offset) = (self.meta.groups[group].first_ord, self.meta.groups[group].codes_offset);
         let first_cell = self.meta.group_cells(group).start;
         let (terms, squares) = (Terms::new(terms), squares.as_chunks::<4>().0);
-        for (ix, len) in lens.enumerate() {
+        for (ix, (len, spilled)) in lens.enumerate() {
             let dot = group_dot + self.query.product(terms.get(ix), self.products[ix], &self.query.fine);
             let rank = self.query.rank(dot, f32::from_le_bytes(squares[ix]));
-            self.cells.push(RankedCell { rank, dot, cell: first_cell + ix as u32, first_ord: ord, len, offset });
+            let bytes = shape.cell_bytes(len as usize, spilled as usize) as u64;
+            let cell = first_cell + ix as u32;
+            self.cells.push(RankedCell { rank, dot, cell, first_ord: ord, len, spilled, offset, bytes });
             ord += len;
-            offset += shape.cell_bytes(len as usize) as u64;
+            offset += bytes;
         }
         Ok(())
     }
@@ -373,8 +387,9 @@ impl<'a> Probe<'a> {
         let shape = self.meta.shape;
         for (cell, block) in self.scored.iter().zip(blocks) {
             let block = block.as_ref();
-            let len = cell.len as usize;
-            if block.len() != shape.cell_bytes(len) {
+            let (own, others) = (cell.len as usize, cell.spilled as usize);
+            let len = own + others;
+            if block.len() as u64 != cell.bytes {
                 return Err(Error::corrupt("codes of a vector cell", format!("{} bytes for {len}", block.len())));
             }
             if fresh || !self.meta.seen.contains(cell.cell) {
@@ -383,6 +398,8 @@ impl<'a> Probe<'a> {
             }
             let body = &block[..block.len() - CRC_BYTES];
             let (docs, rest) = body.split_at(len * 4);
+            let (ords, rest) = rest.split_at(others * ORD_BYTES);
+            let ords = ords.as_chunks::<ORD_BYTES>().0;
             let (terms, rest) = rest.split_at(len * shape.terms_len());
             let l2 = shape.metric == Metric::L2;
             let (squares, rows) = rest.split_at(if l2 { len * 4 } else { 0 });
@@ -406,7 +423,20 @@ impl<'a> Probe<'a> {
                     Some(&square) => 2.0 * dot - f32::from_le_bytes(square) - self.query.square,
                     None => dot,
                 };
-                let (ord, doc) = (cell.first_ord + ix as u32, u32::from_le_bytes(docs[ix]));
+                let doc = u32::from_le_bytes(docs[ix]);
+                let ord = match ix.checked_sub(own) {
+                    Some(other) => u32::from_le_bytes(ords[other]),
+                    None => cell.first_ord + ix as u32,
+                };
+                if let Some(seen) = &mut self.seen {
+                    if ord >= self.meta.count {
+                        let what = format!("vector {ord} of {}", self.meta.count);
+                        return Err(Error::corrupt("codes of a vector cell", what));
+                    }
+                    if !seen.insert(ord) {
+                        continue;
+                    }
+                }
                 found(Candidate { ord, doc, estimate, cell_rank });
             }
         }
@@ -441,7 +471,7 @@ impl Probe<'_> {
     /// The center of a cell, `block` being that of its group of `num_cells`.
     pub(in crate::graph) fn center(&self, cell: &PlacedCell, num_cells: usize, block: &[u8]) -> SeenCenter {
         let row_len = self.meta.shape.center_row_len();
-        let (terms, rest) = block[num_cells * 4..].split_at(num_cells * TERMS_BYTES);
+        let (terms, rest) = block[num_cells * self.meta.lens_bytes()..].split_at(num_cells * TERMS_BYTES);
         let (squares, rows) = rest.split_at(num_cells * 4);
         let mut product = [0];
         packed::nibble_dots(&self.query.nibbles, &rows[cell.ix * row_len..][..row_len], &mut product);
@@ -460,8 +490,10 @@ impl Probe<'_> {
         body: &[u8],
         ord: u32,
     ) -> Candidate {
-        let (shape, len, ix) = (self.meta.shape, cell.len as usize, (ord - cell.first_ord) as usize);
+        let (shape, ix) = (self.meta.shape, (ord - cell.first_ord) as usize);
+        let len = (cell.len + cell.spilled) as usize;
         let (docs, rest) = body.split_at(len * 4);
+        let rest = &rest[cell.spilled as usize * ORD_BYTES..];
         let (terms, rest) = rest.split_at(len * shape.terms_len());
         let (squares, rows) = rest.split_at(if shape.metric == Metric::L2 { len * 4 } else { 0 });
         let row = &rows[ix * shape.row_len()..][..shape.row_len()];

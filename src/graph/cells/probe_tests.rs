@@ -18,12 +18,22 @@ pub(in crate::graph) struct Streams {
     pub(in crate::graph) order: Vec<u32>,
 }
 
+pub(in crate::graph) fn options(probes: u32, center_factor: u32) -> ProbeOptions {
+    ProbeOptions { probes, center_factor, ..ProbeOptions::default() }
+}
+
 fn write(vectors: &[Vec<f32>], metric: Metric, bits: Bits) -> Streams {
     write_with(vectors, metric, bits, false)
 }
 
 pub(in crate::graph) fn write_with(vectors: &[Vec<f32>], metric: Metric, bits: Bits, inline: bool) -> Streams {
     write_by(CellsWriter::new(vectors[0].len() as u32, metric, bits), vectors, metric, inline)
+}
+
+/// With vectors listed in a second cell.
+pub(in crate::graph) fn write_spilled(vectors: &[Vec<f32>], metric: Metric, bits: Bits, inline: bool) -> Streams {
+    let writer = CellsWriter::new(vectors[0].len() as u32, metric, bits).with_spilled();
+    write_by(writer, vectors, metric, inline)
 }
 
 fn write_by(mut writer: CellsWriter, vectors: &[Vec<f32>], metric: Metric, inline: bool) -> Streams {
@@ -43,12 +53,28 @@ fn write_by(mut writer: CellsWriter, vectors: &[Vec<f32>], metric: Metric, inlin
     while trainer.step() {}
     let cells = trainer.finish();
     let mut out = Streams { meta: vec![], centers: vec![], codes: vec![], order: cells.order.clone() };
+    let spills = writer.meta().spills();
+    let num_cells = cells.cell_starts.len() - 1;
+    // Any other cell will do here: of the third one on, each lists the vectors of the one two before.
+    let others = |cell: usize| match cell.checked_sub(2) {
+        Some(cell) if spills && num_cells > 3 => cells.cell_starts[cell]..cells.cell_starts[cell + 1],
+        _ => 0..0,
+    };
     for (group, range) in cells.group_starts.windows(2).enumerate() {
         writer.begin_group(&back(cells.group_centers.row(group)));
         for cell in range[0] as usize..range[1] as usize {
             let ords = cells.cell_starts[cell] as usize..cells.cell_starts[cell + 1] as usize;
             let entries = cells.order[ords].iter().map(|&row| (row * 3, &vectors[row as usize][..]));
-            writer.add_cell(&back(cells.centers.row(cell)), entries, &mut out.codes);
+            let center = back(cells.centers.row(cell));
+            if !spills {
+                writer.add_cell(&center, entries, &mut out.codes);
+                continue;
+            }
+            let others = others(cell).map(|ord| {
+                let row = cells.order[ord as usize];
+                writer::SpilledEntry { ord, doc: row * 3, values: &vectors[row as usize] }
+            });
+            writer.add_spilled_cell(&center, entries, others, &mut out.codes);
         }
         writer.end_group(&mut out.centers);
     }
@@ -122,7 +148,7 @@ fn codes_of_a_product_quantizer_give_the_product_with_what_they_stand_for() {
             let meta = parse(&streams).unwrap();
             assert_eq!(meta.shape().code, CodeKind::Product(10));
             assert_eq!(meta.shape().row_len(), 10);
-            let mut probe = Probe::new(&meta, &vectors[3], ProbeOptions { probes: 10_000, center_factor: 1 });
+            let mut probe = Probe::new(&meta, &vectors[3], options(10_000, 1));
             let mut found = Vec::new();
             run(&mut probe, &streams, &mut found).unwrap();
             assert_eq!(found.len(), 700);
@@ -144,11 +170,14 @@ fn codes_of_a_product_quantizer_give_the_product_with_what_they_stand_for() {
 
 #[test]
 fn a_probe_of_every_cell_finds_every_vector_once() {
-    for metric in [Metric::Cosine, Metric::Dot, Metric::L2] {
+    for (metric, spilled) in [Metric::Cosine, Metric::Dot, Metric::L2].into_iter().flat_map(|m| [(m, false), (m, true)])
+    {
         let vectors = vectors(700, 20, 5);
-        let streams = write(&vectors, metric, Bits::Eight);
+        let streams = if spilled { write_spilled } else { write_with }(&vectors, metric, Bits::Eight, false);
         let meta = parse(&streams).unwrap();
-        let mut probe = Probe::new(&meta, &vectors[3], ProbeOptions { probes: 10_000, center_factor: 1 });
+        let own = meta.shape().entry_len() * 700;
+        assert_eq!((meta.spills(), streams.codes.len() > own * 3 / 2), (spilled, spilled));
+        let mut probe = Probe::new(&meta, &vectors[3], options(10_000, 1));
         let mut found = Vec::new();
         assert_eq!(run(&mut probe, &streams, &mut found).unwrap(), 2, "centers, then codes");
         assert!(probe.is_exhausted());
@@ -183,7 +212,7 @@ fn shortlists_hold_the_nearest_vectors() {
                 let key = |row: u32| exact(metric, &query, &vectors[row as usize]);
                 best.sort_by(|&a, &b| key(b).total_cmp(&key(a)));
                 let mut found = Vec::new();
-                let mut probe = Probe::new(&meta, &query, ProbeOptions { probes: 24, center_factor: 4 });
+                let mut probe = Probe::new(&meta, &query, options(24, 4));
                 run(&mut probe, &streams, &mut found).unwrap();
                 found.sort_by(|a, b| b.estimate.total_cmp(&a.estimate));
                 let short: Vec<u32> = found.iter().take(60).map(|candidate| candidate.doc / 3).collect();
@@ -198,20 +227,47 @@ fn shortlists_hold_the_nearest_vectors() {
 #[test]
 fn resuming_goes_through_all_cells_without_repeating_one() {
     let vectors = vectors(900, 8, 2);
-    let streams = write(&vectors, Metric::L2, Bits::Two);
-    let meta = parse(&streams).unwrap();
-    let mut probe = Probe::new(&meta, &vectors[0], ProbeOptions { probes: 3, center_factor: 2 });
-    let mut found = Vec::new();
-    loop {
-        run(&mut probe, &streams, &mut found).unwrap();
-        if probe.is_exhausted() {
-            break;
+    for (spilled, request_bytes) in [(false, 0), (true, 0), (false, 500), (true, 2000)] {
+        let streams = if spilled { write_spilled } else { write_with }(&vectors, Metric::L2, Bits::Two, false);
+        let meta = parse(&streams).unwrap();
+        let mut probe = Probe::new(&meta, &vectors[0], ProbeOptions { request_bytes, ..options(3, 2) });
+        let mut found = Vec::new();
+        loop {
+            run(&mut probe, &streams, &mut found).unwrap();
+            if probe.is_exhausted() {
+                break;
+            }
+            probe.resume(3);
         }
-        probe.resume(3);
+        assert_eq!(probe.num_probed(), meta.num_cells());
+        let mut ords: Vec<u32> = found.iter().map(|candidate| candidate.ord).collect();
+        ords.sort_unstable();
+        assert!(ords.iter().copied().eq(0..900));
     }
-    let mut ords: Vec<u32> = found.iter().map(|candidate| candidate.ord).collect();
-    ords.sort_unstable();
-    assert!(ords.iter().copied().eq(0..900));
+}
+
+#[test]
+fn runs_of_cells_take_fewer_requests_and_no_more_bytes() {
+    let vectors = vectors(3000, 16, 7);
+    let streams = write_with(&vectors, Metric::Cosine, Bits::Two, true);
+    let meta = parse(&streams).unwrap();
+    let read = |request_bytes: u64, code_bytes: u64| {
+        let (mut runs, mut bytes) = (0, 0);
+        for query in vectors.iter().step_by(100) {
+            let options = ProbeOptions { request_bytes, code_bytes, ..options(20, 4) };
+            let probe = Probe::new(&meta, query, options);
+            let (stream, wanted) = probe.wanted();
+            assert!(stream == CellStream::Codes && !wanted.is_empty() && wanted.is_sorted_by_key(|range| range.start));
+            runs += 1 + wanted.windows(2).filter(|pair| pair[0].end < pair[1].start).count();
+            let of_query: u64 = wanted.iter().map(|range| range.end - range.start).sum();
+            assert!(request_bytes == 0 || of_query <= code_bytes || wanted.len() == 1, "{of_query}");
+            bytes += of_query;
+        }
+        (runs, bytes)
+    };
+    let (single, joined, small) = (read(0, u64::MAX), read(8 << 10, u64::MAX), read(8 << 10, 3 << 10));
+    assert!(joined.0 * 2 < single.0 && joined.1 <= single.1, "{joined:?} {single:?}");
+    assert!(small.1 <= 30 * (3 << 10) && small.0 < joined.0, "{small:?}");
 }
 
 #[test]
@@ -226,7 +282,7 @@ fn degenerate_sets_are_served() {
                 let streams = write(&set, metric, bits);
                 let meta = parse(&streams).unwrap();
                 let mut found = Vec::new();
-                let mut probe = Probe::new(&meta, &[1.0, 2.0, 3.0], ProbeOptions { probes: 500, center_factor: 1 });
+                let mut probe = Probe::new(&meta, &[1.0, 2.0, 3.0], options(500, 1));
                 run(&mut probe, &streams, &mut found).unwrap();
                 assert_eq!(found.len(), set.len(), "{metric:?} {bits:?}");
                 assert!(found.iter().all(|candidate| !candidate.estimate.is_nan()), "{metric:?} {bits:?}");
@@ -238,7 +294,13 @@ fn degenerate_sets_are_served() {
 #[test]
 fn damage_is_reported_and_never_panics() {
     let vectors = vectors(400, 12, 1);
-    let mut streams = write(&vectors, Metric::Cosine, Bits::One);
+    for spilled in [false, true] {
+        let streams = if spilled { write_spilled } else { write_with }(&vectors, Metric::Cosine, Bits::One, false);
+        damage(streams);
+    }
+}
+
+fn damage(mut streams: Streams) {
     let mut rng = fastrand::Rng::with_seed(4);
     for _ in 0..1000 {
         let which = rng.usize(0..3);
@@ -247,7 +309,7 @@ fn damage_is_reported_and_never_panics() {
         stream[at] ^= bit;
         let result = parse(&streams).and_then(|meta| {
             let query = vec![0.5; meta.shape().dims as usize];
-            let mut probe = Probe::new(&meta, &query, ProbeOptions { probes: 10_000, center_factor: 1 });
+            let mut probe = Probe::new(&meta, &query, options(10_000, 1));
             run(&mut probe, &streams, &mut Vec::new())
         });
         // The table has its checksum with the caller, so damage there may only move a center.
@@ -266,7 +328,7 @@ fn pinned_centers_save_a_round_and_change_nothing() {
     let (apart, pinned) =
         (write(&vectors, Metric::Cosine, Bits::One), write_with(&vectors, Metric::Cosine, Bits::One, true));
     let (meta, pinned_meta) = (parse(&apart).unwrap(), parse(&pinned).unwrap());
-    let options = ProbeOptions { probes: 12, center_factor: 2 };
+    let options = options(12, 2);
     let (mut found, mut found_pinned) = (Vec::new(), Vec::new());
     assert_eq!(run(&mut Probe::new(&meta, &vectors[5], options), &apart, &mut found).unwrap(), 2);
     assert_eq!(run(&mut Probe::new(&pinned_meta, &vectors[5], options), &pinned, &mut found_pinned).unwrap(), 1);
@@ -283,12 +345,12 @@ fn widening_asks_for_what_ranks_high_enough_and_for_nothing_else() {
         let streams = write(&vectors, metric, Bits::Four);
         let meta = parse(&streams).unwrap();
         let mut all = Vec::new();
-        let mut probe = Probe::new(&meta, &vectors[7], ProbeOptions { probes: 1000, center_factor: 1 });
+        let mut probe = Probe::new(&meta, &vectors[7], options(1000, 1));
         run(&mut probe, &streams, &mut all).unwrap();
         let mut ranks: Vec<f32> = all.iter().map(|candidate| candidate.cell_rank).collect();
         ranks.sort_by(|a, b| b.total_cmp(a));
         let least = ranks[300];
-        let mut probe = Probe::new(&meta, &vectors[7], ProbeOptions { probes: 2, center_factor: 1000 });
+        let mut probe = Probe::new(&meta, &vectors[7], options(2, 1000));
         let mut found = Vec::new();
         run(&mut probe, &streams, &mut found).unwrap();
         assert!(!probe.widen(f32::INFINITY, 0.0, 1000) && !probe.widen(least, 0.0, 0) && probe.is_done());
@@ -320,8 +382,8 @@ fn centered_codes_err_with_the_way_to_the_group_and_not_with_the_length_of_the_q
             for group in 0..meta.num_groups() {
                 let block = &streams.centers[meta.groups[group].centers.start as usize..];
                 let len = meta.groups[group].centers.end - meta.groups[group].centers.start;
-                for (_, len) in meta.check_centers(group, &block[..len as usize]).unwrap() {
-                    let len = len as usize;
+                for place in meta.check_centers(group, &block[..len as usize]).unwrap() {
+                    let len = place.len as usize;
                     for ix in 0..len {
                         let row = &vectors[streams.order[ord] as usize];
                         let square: f64 = row.iter().map(|&v| f64::from(v).powi(2)).sum();
@@ -340,7 +402,7 @@ fn centered_codes_err_with_the_way_to_the_group_and_not_with_the_length_of_the_q
         let mut sum = 0.0;
         for query in vectors.iter().step_by(100) {
             let mut found = Vec::new();
-            let mut probe = Probe::new(&meta, query, ProbeOptions { probes: 10_000, center_factor: 1 });
+            let mut probe = Probe::new(&meta, query, options(10_000, 1));
             run(&mut probe, &streams, &mut found).unwrap();
             assert_eq!(found.len(), 1500);
             let of = |one: &Candidate| exact(Metric::L2, query, &vectors[streams.order[one.ord as usize] as usize]);

@@ -12,11 +12,55 @@ use crate::{
     schema::Metric,
 };
 
+/// Vectors of other cells that those of a group list too.
+#[derive(Debug, Default)]
+pub struct Spilled {
+    /// Where those of each cell begin in the lists that follow, and their number at the end; empty: there are none.
+    pub starts: Vec<u32>,
+    /// Their ordinals.
+    pub ords: Vec<u32>,
+    /// Their documents.
+    pub docs: Vec<u32>,
+    /// Their components, `[ords x dims]`.
+    pub values: Vec<f32>,
+}
+
+impl Spilled {
+    /// Removes all.
+    pub fn clear(&mut self) {
+        self.starts.clear();
+        self.ords.clear();
+        self.docs.clear();
+        self.values.clear();
+    }
+
+    fn of_cell(&self, cell: usize, dims: usize) -> impl Iterator<Item = SpilledEntry<'_>> {
+        let range = match self.starts.get(cell..cell + 2) {
+            Some(range) => range[0] as usize..range[1] as usize,
+            None => 0..0,
+        };
+        range.map(move |ix| SpilledEntry {
+            ord: self.ords[ix],
+            doc: self.docs[ix],
+            values: &self.values[ix * dims..(ix + 1) * dims],
+        })
+    }
+}
+
+/// One of them.
+pub(super) struct SpilledEntry<'v> {
+    pub(super) ord: u32,
+    pub(super) doc: u32,
+    pub(super) values: &'v [f32],
+}
+
 /// Writes the streams of [`super::format`].
 #[derive(Debug)]
 pub struct CellsWriter {
     meta: CellsMeta,
     lens: Vec<u32>,
+    /// Spilled entries of each cell of the group.
+    spilled_lens: Vec<u32>,
     centers: Columns,
     center_squares: Vec<u8>,
     centers_len: u64,
@@ -33,6 +77,7 @@ struct Scratch {
     center: Vec<f32>,
     vector: Vec<f32>,
     docs: Vec<u8>,
+    ords: Vec<u8>,
     squares: Vec<u8>,
     codes: Columns,
     /// Of a product quantizer: residuals of a cell, and their vectors at unit length.
@@ -95,6 +140,7 @@ impl CellsWriter {
             meta: CellsMeta {
                 shape,
                 centered: shape.metric == Metric::L2 && matches!(shape.code, CodeKind::Scalar(_)),
+                spills: false,
                 count: 0,
                 num_cells: 0,
                 groups: Vec::new(),
@@ -105,6 +151,7 @@ impl CellsWriter {
                 seen: SeenCells::default(),
             },
             lens: Vec::new(),
+            spilled_lens: Vec::new(),
             centers: Columns::default(),
             center_squares: Vec::new(),
             centers_len: 0,
@@ -112,6 +159,13 @@ impl CellsWriter {
             parallel_weight: 1.0,
             scratch: Scratch::default(),
         }
+    }
+
+    /// The same for cells that list vectors of others too.
+    #[must_use]
+    pub fn with_spilled(mut self) -> Self {
+        self.meta.spills = true;
+        self
     }
 
     /// Starts a group around `center`, `[dims]`.
@@ -126,6 +180,7 @@ impl CellsWriter {
             first_ord: self.meta.count,
             centers: self.centers_len..self.centers_len,
             codes_offset: self.codes_len,
+            num_spilled: 0,
         });
         self.meta.group_centers.extend_from_slice(center);
     }
@@ -140,10 +195,21 @@ impl CellsWriter {
         entries: impl IntoIterator<Item = (u32, &'v [f32])>,
         codes: &mut Vec<u8>,
     ) {
+        self.add_spilled_cell(center, entries, std::iter::empty(), codes);
+    }
+
+    /// The same with vectors of other cells.
+    pub(super) fn add_spilled_cell<'v>(
+        &mut self,
+        center: &[f32],
+        entries: impl IntoIterator<Item = (u32, &'v [f32])>,
+        spilled: impl Iterator<Item = SpilledEntry<'v>>,
+        codes: &mut Vec<u8>,
+    ) {
         let shape = self.meta.shape;
         let group = self.meta.groups.len().checked_sub(1).expect("inside a group");
         let scratch = &mut self.scratch;
-        let Scratch { residual, levels, center: decoded, vector, docs, squares, codes: columns, .. } = scratch;
+        let Scratch { residual, levels, center: decoded, vector, docs, ords, squares, codes: columns, .. } = scratch;
         let (residuals, directions, encoder) = (&mut scratch.residuals, &mut scratch.directions, &mut scratch.encoder);
         residuals.clear();
         directions.clear();
@@ -159,8 +225,11 @@ impl CellsWriter {
         let start = codes.len();
         docs.clear();
         squares.clear();
-        let mut len = 0;
-        for (doc, values) in entries {
+        ords.clear();
+        let (mut len, mut num_spilled) = (0, 0);
+        let spilled = spilled.map(|entry| (entry.doc, entry.values, Some(entry.ord)));
+        let own = entries.into_iter().map(|(doc, values)| (doc, values, None));
+        for (doc, values, ord) in own.chain(spilled) {
             assert_eq!(values.len(), shape.dims as usize, "vectors of one dimension");
             normalized(values, shape.metric, vector);
             residual.clear();
@@ -184,7 +253,13 @@ impl CellsWriter {
                 normalized(values, Metric::Cosine, vector);
                 directions.extend_from_slice(vector);
             }
-            len += 1;
+            match ord {
+                Some(ord) => {
+                    ords.extend_from_slice(&ord.to_le_bytes());
+                    num_spilled += 1;
+                }
+                None => len += 1,
+            }
         }
         assert!(len > 0, "a cell has a vector");
         if let Some(model) = &self.meta.pq {
@@ -194,9 +269,12 @@ impl CellsWriter {
             }
         }
         codes.extend_from_slice(docs);
+        codes.extend_from_slice(ords);
         columns.drain(squares, codes);
         seal(codes, start);
         self.lens.push(len);
+        self.spilled_lens.push(num_spilled);
+        self.meta.groups[group].num_spilled += num_spilled;
         self.meta.count += len;
         self.meta.num_cells += 1;
         self.codes_len += (codes.len() - start) as u64;
@@ -206,6 +284,8 @@ impl CellsWriter {
     pub fn end_group(&mut self, centers: &mut Vec<u8>) {
         let start = centers.len();
         self.lens.drain(..).for_each(|len| centers.extend_from_slice(&len.to_le_bytes()));
+        let spilled = self.spilled_lens.drain(..).filter(|_| self.meta.spills);
+        spilled.for_each(|len| centers.extend_from_slice(&len.to_le_bytes()));
         self.centers.drain(&self.center_squares, centers);
         self.center_squares.clear();
         seal(centers, start);
@@ -214,7 +294,7 @@ impl CellsWriter {
     }
 
     /// Appends a whole group: `cell_starts` are the first vectors of its cells and the number of vectors at the end,
-    /// `values` is `[docs x dims]`. Centers are the means of their vectors.
+    /// `values` is `[docs x dims]`. Centers are the means of their own vectors.
     ///
     /// # Panics
     /// If a cell is empty, or lengths do not fit.
@@ -223,6 +303,7 @@ impl CellsWriter {
         docs: &[u32],
         values: &[f32],
         cell_starts: &[u32],
+        spilled: &Spilled,
         codes: &mut Vec<u8>,
         centers: &mut Vec<u8>,
     ) {
@@ -242,10 +323,11 @@ impl CellsWriter {
         }
         let count = docs.len() as f64;
         self.begin_group(&total.iter().map(|sum| (sum / count) as f32).collect::<Vec<f32>>());
-        for (cell, mean) in cell_starts.windows(2).zip(&means) {
+        assert!(self.meta.spills || spilled.ords.is_empty(), "a writer of cells that list vectors of others");
+        for (ix, (cell, mean)) in cell_starts.windows(2).zip(&means).enumerate() {
             let range = cell[0] as usize..cell[1] as usize;
             let entries = docs[range.clone()].iter().copied().zip(rows[range].iter().copied());
-            self.add_cell(mean, entries, codes);
+            self.add_spilled_cell(mean, entries, spilled.of_cell(ix, dims), codes);
         }
         self.end_group(centers);
     }

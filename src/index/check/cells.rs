@@ -4,7 +4,10 @@ use super::Walk;
 use crate::{
     bitset::BitSet,
     error::{Error, ErrorKind, Result},
-    graph::{AdjacencyCheck, GraphMeta, cells::CellsMeta},
+    graph::{
+        AdjacencyCheck, GraphMeta,
+        cells::{CellPlace, CellsMeta},
+    },
     ids::FieldOrd,
     segment::{OpenSegment, SectionKind, VerifiedFile},
     storage::File,
@@ -53,12 +56,23 @@ impl Walk<'_> {
             }
         }
         let mut owners = docs.iter();
+        let mut in_second = BitSet::new(cells.count());
         for group in 0..cells.num_groups() {
             let centers = self.centers(segment, field, cells, group).await?;
             let codes = segment.reader().read_one(SectionKind::CellCodes, field, cells.group_codes(group)).await?;
             self.turn(codes.len() as u64).await?;
             let mut agrees = true;
-            cells.check_codes(&codes, &centers, |doc| agrees &= owners.next() == Some(&doc))?;
+            let mut listed_well = true;
+            let spilled = |cell: &CellPlace, ord: u32, doc: u32| {
+                let is_own = (cell.first_ord..cell.first_ord + cell.len).contains(&ord);
+                listed_well &= !is_own && docs.get(ord as usize) == Some(&doc) && in_second.insert(ord);
+            };
+            cells.check_codes(&codes, &centers, |doc| agrees &= owners.next() == Some(&doc), spilled)?;
+            if !listed_well {
+                let what =
+                    format!("codes of group {group} list a vector twice, in its own cell, or for another document");
+                return Err(corrupt(what));
+            }
             if !agrees {
                 return Err(corrupt(format!("codes of group {group} name other documents than their vectors have")));
             }
@@ -77,6 +91,7 @@ impl Walk<'_> {
         let (mut check, mut first_cell) = (AdjacencyCheck::new(graph), 0);
         for group in 0..cells.num_groups() {
             let places = self.centers(segment, field, cells, group).await?;
+            let places: Vec<(u32, u32)> = places.iter().map(|place| (place.first_ord, place.len)).collect();
             let range = graph.group_range(first_cell, &places);
             let bytes = segment.reader().read_one(SectionKind::Adjacency, field, range).await?;
             self.turn(bytes.len() as u64).await?;
@@ -86,14 +101,14 @@ impl Walk<'_> {
         check.finish()
     }
 
-    /// First ordinal and length of the cells of a group, whose centers are checked.
+    /// The cells of a group, whose centers are checked.
     async fn centers<F: File>(
         &mut self,
         segment: &OpenSegment<VerifiedFile<F>>,
         field: FieldOrd,
         cells: &CellsMeta,
         group: usize,
-    ) -> Result<Vec<(u32, u32)>> {
+    ) -> Result<Vec<CellPlace>> {
         match (cells.pinned_centers(group), cells.center_range(group)) {
             (None, Some(range)) => {
                 let bytes = segment.reader().read_one(SectionKind::CellCenters, field, range).await?;

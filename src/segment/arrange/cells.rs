@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use super::{
     Entry, RowSource, VectorField,
     graph::GraphParts,
-    plan::{Plan, bits},
+    plan::{Plan, bits, is_spilling},
 };
 use crate::{
     distance::fixed::FixedRows,
     error::Result,
     graph::cells::{
-        Calibration, CellStream, CellTrainer, CellsWriter, Codebook, FixedScale, Probe, ProbeOptions, Recorder, Truth,
-        queries_of, query_numbers,
+        Calibration, CellStream, CellTrainer, CellsWriter, Codebook, FixedScale, Probe, ProbeOptions, Recorder,
+        Spilled, Truth, queries_of, query_numbers,
     },
     ids::FieldOrd,
     quant::pq::{PqModel, PqOptions, PqTrainer, parallel_weight},
@@ -51,8 +51,21 @@ pub(super) struct CellParts {
     fixed: FixedRows,
 }
 
+/// Where the cells of a group begin in it, and its length: cells as they are written, of which none is too long.
+pub(super) fn cell_starts(group: &[Entry]) -> Vec<u32> {
+    let mut starts: Vec<u32> = vec![0];
+    for ix in 1..group.len() as u32 {
+        let start = starts[starts.len() - 1];
+        if group[ix as usize].cell != group[start as usize].cell || ix - start == MAX_CELL_LEN {
+            starts.push(ix);
+        }
+    }
+    starts.push(group.len() as u32);
+    starts
+}
+
 /// Calls `found` with the components of each row of a batch.
-fn components(options: &VectorOptions, rows: &[u8], mut found: impl FnMut(&[f32])) {
+pub(super) fn components(options: &VectorOptions, rows: &[u8], mut found: impl FnMut(&[f32])) {
     let (stride, mut vector) = (row_bytes(options), Vec::with_capacity(options.dims as usize));
     for row in rows.chunks_exact(stride) {
         let (row, _checksum) = row.split_last_chunk::<4>().expect("a row is longer than its checksum");
@@ -113,7 +126,10 @@ impl CellParts {
         }
         let mut codebook = trainer.into_codebook();
         let writer = match field.options.codes {
-            VectorCodes::Osq => CellsWriter::new(field.options.dims, metric, bits(field.options.dims)),
+            VectorCodes::Osq => {
+                let writer = CellsWriter::new(field.options.dims, metric, bits(field.options.dims));
+                if is_spilling(field.options) { writer.with_spilled() } else { writer }
+            }
             VectorCodes::Pq { subspaces, anisotropic } => {
                 let start = PqModel::new(dims, subspaces.into())?;
                 let residuals = Residuals { sample: &sample, codebook: &mut codebook, unit: scale.unit() };
@@ -137,18 +153,29 @@ impl CellParts {
         self.codebook.memory_bytes() + self.fixed.memory_bytes() + self.writer.memory_bytes()
     }
 
-    /// Appends the cell of each row.
+    /// Whether vectors are listed in a second cell.
+    pub(super) fn spills(&self) -> bool {
+        self.writer.meta().spills()
+    }
+
+    /// Appends the cell of each row, and to `seconds` the second one where vectors have some.
     pub(super) async fn assign<R: RowSource>(
         &mut self,
         rows: &[u8],
         cells: &mut Vec<u32>,
+        seconds: &mut Vec<u32>,
         source: &mut R,
     ) -> Result<()> {
         self.fixed.clear();
         components(&self.options, rows, |vector| self.scale.push(vector, &mut self.fixed));
         let len = self.fixed.len();
         for start in (0..len).step_by(STEP_ROWS) {
-            self.codebook.assign(&self.fixed, start..len.min(start + STEP_ROWS), cells);
+            let range = start..len.min(start + STEP_ROWS);
+            if self.spills() {
+                self.codebook.assign_two(&self.fixed, range, cells, seconds);
+            } else {
+                self.codebook.assign(&self.fixed, range, cells);
+            }
             source.turn().await?;
         }
         Ok(())
@@ -247,24 +274,17 @@ impl<S: Storage> CodeParts<S> {
         self.writer.memory_bytes() + self.codebook.memory_bytes() + spills + buffers
     }
 
-    /// Takes a group with its rows.
-    pub(super) async fn add_group(&mut self, group: &[Entry], rows: &[u8]) -> Result<()> {
+    /// Takes a group with its rows, and the vectors of others that its cells list.
+    pub(super) async fn add_group(&mut self, group: &[Entry], rows: &[u8], spilled: &Spilled) -> Result<()> {
         self.values.clear();
         components(&self.options, rows, |vector| self.values.extend_from_slice(vector));
         let docs: Vec<u32> = group.iter().map(|entry| entry.doc).collect();
-        let mut starts: Vec<u32> = vec![0];
-        for ix in 1..group.len() as u32 {
-            let start = starts[starts.len() - 1];
-            if group[ix as usize].cell != group[start as usize].cell || ix - start == MAX_CELL_LEN {
-                starts.push(ix);
-            }
-        }
-        starts.push(group.len() as u32);
+        let starts = cell_starts(group);
         if let Some(graph) = &mut self.graph {
             graph.add_group(&self.values, &starts);
         }
         let (codes, centers) = &mut self.buffers;
-        self.writer.add_group(&docs, &self.values, &starts, codes, centers);
+        self.writer.add_group(&docs, &self.values, &starts, spilled, codes, centers);
         self.codes.append(codes).await?;
         self.centers.append(centers).await
     }

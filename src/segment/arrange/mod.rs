@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   sample   one vector in so many; centers are trained on them, and some of them become calibration queries
-//!   assign   all vectors, a batch at a time: cell of each, true neighbours of the queries; rows in the order
+//!   assign   all vectors, a batch at a time: cell of each, and the second one that lists it, true neighbours of the queries; rows in the order
 //!            of their cells are set aside, unless they are in memory anyway
 //!   write    group after group: rows gathered, centers moved to the means of their vectors, codes set aside
 //!   owners   document of each vector and vectors of each document
@@ -18,6 +18,7 @@ mod graph;
 mod plan;
 mod shared;
 mod source;
+mod spilled;
 mod store;
 
 pub use plan::{MIN_CELL_VECTORS, flush_bytes, merge_bytes};
@@ -28,12 +29,14 @@ use self::{
     cells::CellParts,
     plan::{Plan, graph_bytes},
     shared::SharedRows,
+    spilled::SpilledRows,
     store::Store,
 };
 use super::{kind::SectionKind, spill::Spills, writer::SegmentFileWriter};
 use crate::{
     bitset::BitSet,
     error::{Error, ErrorKind, Result},
+    graph::cells::NO_CELL,
     ids::FieldOrd,
     schema::VectorOptions,
     storage::Storage,
@@ -77,9 +80,10 @@ pub async fn write_vectors<S: Storage, R: RowSource>(
     let plan = Plan::new(field.options, source.count(), memory_bytes);
     let mut parts = CellParts::train(&plan, field, source).await?;
     let mut store = Store::new(&plan, field.options, spills, source.resident().is_some());
-    let mut entries = assign(&mut store, parts.as_mut(), source).await?;
+    let (mut entries, seconds) = assign(&mut store, parts.as_mut(), source).await?;
     store.seal().await?;
     entries.sort_unstable();
+    let mut spilled = SpilledRows::new(&entries, seconds);
 
     let graph = field.options.graph.map(|degree| (degree, entries.len() as u64));
     let mut cells = parts.map(|parts| parts.into_writer(&plan, graph, spills));
@@ -96,8 +100,9 @@ pub async fn write_vectors<S: Storage, R: RowSource>(
         let mut held =
             size_of_val(entries.as_slice()) + 2 * rows.capacity() + store.memory_bytes() + out.memory_bytes();
         if let Some(cells) = &mut cells {
-            cells.add_group(group, &rows).await?;
-            held += cells.memory_bytes();
+            spilled.gather(field.options, &entries, group, &store, source.resident()).await?;
+            cells.add_group(group, &rows, &spilled.group).await?;
+            held += cells.memory_bytes() + spilled.memory_bytes();
         }
         if let Some(shared) = &mut shared {
             shared.keep_distinct(group, &mut rows);
@@ -122,15 +127,20 @@ pub async fn write_vectors<S: Storage, R: RowSource>(
     Ok(())
 }
 
-/// Reads all vectors, finds their cells and puts the rows into the store.
+/// Reads all vectors, finds their cells and puts the rows into the store. Returns them, and the second cell of each by where
+/// its row is, if they have some.
 async fn assign<S: Storage, R: RowSource>(
     store: &mut Store<S>,
     mut parts: Option<&mut CellParts>,
     source: &mut R,
-) -> Result<Vec<Entry>> {
+) -> Result<(Vec<Entry>, Vec<u32>)> {
     source.restart(1);
     let (mut rows, mut docs, mut cells) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut seconds, mut of_batch) = (Vec::new(), Vec::new());
     let mut entries: Vec<Entry> = Vec::with_capacity(source.count() as usize);
+    if parts.as_ref().is_some_and(|parts| parts.spills()) {
+        seconds.reserve_exact(source.count() as usize);
+    }
     let mut more = true;
     while more {
         more = source.next(&mut rows, &mut docs).await?;
@@ -138,8 +148,9 @@ async fn assign<S: Storage, R: RowSource>(
             continue;
         }
         cells.clear();
+        of_batch.clear();
         if let Some(parts) = parts.as_deref_mut() {
-            parts.assign(&rows, &mut cells, source).await?;
+            parts.assign(&rows, &mut cells, &mut of_batch, source).await?;
         } else {
             cells.resize(docs.len(), 0);
         }
@@ -151,17 +162,22 @@ async fn assign<S: Storage, R: RowSource>(
         let batch = cells.iter().zip(&docs).zip(0..).map(|((&cell, &doc), at)| Entry { cell, doc, at });
         let mut batch: Vec<Entry> = batch.collect();
         let numbers = store.append(&mut batch, &rows, first as u32).await?;
+        if !of_batch.is_empty() {
+            seconds.resize(first + batch.len(), NO_CELL);
+            numbers.iter().zip(&of_batch).for_each(|(&at, &cell)| seconds[at as usize] = cell);
+        }
         if let Some(parts) = parts.as_deref_mut() {
             parts.offer(&numbers);
         }
         entries.extend(batch);
         let buffers = rows.capacity() + docs.len() * 28 + parts.as_ref().map_or(0, |parts| parts.memory_bytes());
-        source.account(entries.capacity() * size_of::<Entry>() + buffers + store.memory_bytes());
+        let kept = entries.capacity() * size_of::<Entry>() + seconds.capacity() * 4;
+        source.account(kept + buffers + store.memory_bytes());
         rows.clear();
         docs.clear();
         source.turn().await?;
     }
-    Ok(entries)
+    Ok((entries, seconds))
 }
 
 /// Writes whose the rows are, by vector and by document.

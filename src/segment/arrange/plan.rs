@@ -3,7 +3,7 @@
 use crate::{
     graph::{GraphBuilder, cells::CellOptions},
     quant::osq::Bits,
-    schema::VectorOptions,
+    schema::{VectorCodes, VectorOptions},
     vectors::row_bytes,
 };
 
@@ -32,12 +32,17 @@ pub(super) fn bits(dims: u32) -> Bits {
     }
 }
 
+/// Whether vectors are listed in a second cell: for codes of one or two bits, whose estimates gain most by it.
+pub(super) fn is_spilling(options: &VectorOptions) -> bool {
+    options.codes == VectorCodes::Osq && matches!(bits(options.dims), Bits::One | Bits::Two)
+}
+
 /// Memory that arranging `count` buffered vectors takes beside them, about.
 pub fn flush_bytes(options: &VectorOptions, count: u64) -> u64 {
     if count < MIN_CELL_VECTORS {
         return 0;
     }
-    count * (u64::from(options.dims) * 2 + 40) + (1 << 20) + graph_bytes(options, count)
+    count * (u64::from(options.dims) * 2 + 52) + (1 << 20) + graph_bytes(options, count)
 }
 
 /// What of it is for the graph.
@@ -56,8 +61,9 @@ pub fn merge_bytes(options: &VectorOptions, count: u64) -> u64 {
     count * PER_VECTOR_BYTES + row_bytes(options) as u64 * 256 + graph_bytes(options, count)
 }
 
-/// Bytes kept per vector: cell, document, place; then its place by document, or what its source knows of it.
-const PER_VECTOR_BYTES: u64 = 24;
+/// Bytes kept per vector: cell, document, place, second cell, its place in the list of those; then its place by document,
+/// or what its source knows of it.
+const PER_VECTOR_BYTES: u64 = 36;
 
 /// Shares of the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,8 +94,9 @@ impl Plan {
             num_cells: 0,
             part: 1,
             cells: CellOptions::default(),
-            // Of a group, components are held as numbers too.
-            group_rows: (memory / 6 / stride.max(wide * 4)).clamp(64, MAX_GROUP_ROWS) as usize,
+            // Of a group, components are held as numbers too, and those of about as many vectors of other cells.
+            group_rows: (memory / if is_spilling(options) { 12 } else { 6 } / stride.max(wide * 4))
+                .clamp(64, MAX_GROUP_ROWS) as usize,
             batch_rows: rows(memory / 6).clamp(64, u64::from(u32::MAX)) as usize,
             row_memory: (memory / 6) as usize,
             code_memory: (memory / 6) as usize,

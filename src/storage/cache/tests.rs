@@ -81,7 +81,10 @@ fn reads_agree_with_the_file_under_any_budget() {
     for budget in [0, 1, 3_000, 20_000, 1 << 20, 2 << 20, 4 << 20] {
         let (clock, file, bytes) = remote(100_123);
         let cache = BlockCache::new(budget);
-        let file = cache.wrap(file, "a", Access { pin: random.bool(), ..Access::SEARCH }, &PROFILE);
+        let access = Access { pin: random.bool(), ..Access::SEARCH };
+        let profile =
+            ReadProfile { latency_micros: random.u32(1_000..3_000), gap_bytes: random.u64(0..9_000), ..PROFILE };
+        let file = cache.wrap_fine(file, "a", access, &profile, random.u64(0..120_000));
         for _ in 0..200 {
             let handle = file.traced(Arc::new(IoTrace::new()));
             let ranges: Vec<Range<u64>> = (0..random.usize(0..8))
@@ -129,6 +132,31 @@ fn long_ranges_are_put_together_once() {
     assert_eq!(read(3_000..100_000).0, longer, "a longer one takes its place");
     // Blocks and one copy.
     assert_eq!(cache.stats().resident_bytes, (147 - 2) * 1_024 + 147_000);
+}
+
+#[test]
+fn where_fine_blocks_begin_far_reads_bring_little_more_than_what_they_want() {
+    let far = ReadProfile { latency_micros: ReadProfile::FAR_MICROS, gap_bytes: 32 << 10, ..PROFILE };
+    for (fine_from, profile, fine) in [(10_300, far, true), (10_300, PROFILE, false), (u64::MAX, far, false)] {
+        let (clock, file, bytes) = remote(100_000);
+        let file = BlockCache::new(1 << 20).wrap_fine(file, "a", Access::SEARCH, &profile, fine_from);
+        let trace = Arc::new(IoTrace::new());
+        // Two of them 5,000 bytes apart, one across the border.
+        let ranges = [10_000..10_500, 40_000..41_540, 46_540..48_080, 99_990..100_000];
+        let read = clock.run(file.traced(trace.clone()).read_ranges(&ranges)).expect("read");
+        for (range, read) in ranges.iter().zip(read) {
+            assert_eq!(read, bytes.slice(range.start as usize..range.end as usize), "{range:?}");
+        }
+        let counts = trace.counts();
+        assert_eq!(counts.waves, 1);
+        if fine {
+            // Of the wide part its last blocks, cut off at the border.
+            assert_eq!((counts.requests, counts.bytes), (5, 10_300 - 9_216 + 512 + 2 * 2_048 + 100), "{counts:?}");
+            assert_eq!(clock.now_micros(), 2_000.0, "five requests, four at a time");
+        } else {
+            assert!(counts.bytes >= 6 * 1_024, "{counts:?}");
+        }
+    }
 }
 
 #[test]
