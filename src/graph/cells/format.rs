@@ -6,7 +6,7 @@
 //!        0     2  dims            1..=4096
 //!        2     1  metric          0 cosine, 1 dot, 2 L2
 //!        3     1  code            bits of a component: 1, 2, 4 or 8, with 0x80: codes are *centered*; 0: product quantizer;
-//!                               with 0x40: cells list *spilled* vectors of other cells too
+//!                                 with 0x40: cells list *spilled* vectors of other cells too
 //!        4     4  count           vectors
 //!        8     4  num_cells
 //!       12     4  num_groups
@@ -31,7 +31,7 @@
 //!    r x m  rows of 4 bits: the center relative to the group's
 //!        4  CRC32C of the block before it
 //!
-//! codes (data): per cell one block of m entries, first its own, in the order of their ordinals, then spilled ones; one column after another
+//! codes (data): per cell one block of m entries, one column after another; its own by ordinal, then spilled ones
 //!        4  document, u32
 //!        4  ordinal u32, of spilled entries only
 //!   12 x m  terms: lower f32 | step f32 | level sum u32; not with code 0
