@@ -38,7 +38,7 @@ fn cell_table(cells: &CellsMeta, streams: &Streams) -> Vec<Vec<(u32, u32)>> {
 
 fn make(set: &[Vec<f32>], metric: Metric, bits: Bits, options: GraphOptions, inline: bool) -> Made {
     // Walks come by their vectors alike, whether cells list those of others or not.
-    let streams = if set.len() % 2 == 0 { write_spilled } else { write_with }(set, metric, bits, inline);
+    let streams = if set.len().is_multiple_of(2) { write_spilled } else { write_with }(set, metric, bits, inline);
     let cells = parse(&streams).unwrap();
     let scale = FixedScale::new(metric, set.iter().map(|vector| &vector[..]));
     let mut rows = FixedRows::new(set[0].len());

@@ -51,7 +51,7 @@ const GROUP_MARGIN: f32 = 1.5;
 /// of so many rows: for the default recall. Who asks for a recall gets it, whatever that takes. Each row may take a request
 /// of its own.
 const FAR_FACTOR: u32 = 2;
-const FAR_CODE_BYTES: u64 = 304 << 10;
+const FAR_CODE_BYTES: u64 = 272 << 10;
 const FAR_ROW_BYTES: u64 = 80 << 10;
 const FAR_ROWS: u64 = 64;
 /// What a request of codes costs there beside its bytes, in bytes; less where vectors are listed once. By time it would be

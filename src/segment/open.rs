@@ -147,8 +147,10 @@ impl<F: File> OpenSegment<SearchFile<F>> {
     pub async fn open(file: F, toc: Toc, cache: &BlockCache, profile: &ReadProfile) -> Result<Self> {
         let reader = SegmentReader::open(file, toc).await?;
         let parts = Arc::new(SegmentParts::parse(&reader)?);
-        // Behind the chunks every unit has its own checksum, so that nothing around it has to be read.
-        let (name, fine_from) = (reader.id().file_name(), reader.toc().chunked_end);
+        // Codes and rows of vectors are scattered, and each unit of them has its own checksum: nothing around it is needed.
+        let vectors = reader.toc().sections.iter().filter(|section| section.kind == SectionKind::Vectors);
+        let (name, fine_from) =
+            (reader.id().file_name(), vectors.map(|section| section.offset).min().unwrap_or(u64::MAX));
         let cached = cache.wrap_fine(reader.file().clone(), &name, Access::SEARCH, profile, fine_from);
         Ok(Self { reader: reader.with_file(cached), parts, profile: *profile })
     }

@@ -85,7 +85,7 @@ mod tests {
 
     fn random(rng: &mut fastrand::Rng, len: usize) -> Vec<Piece> {
         let piece =
-            |rng: &mut fastrand::Rng| Piece { gain: rng.f64(), bytes: rng.u64(1..100), follows: rng.u8(..) % 4 > 0 };
+            |rng: &mut fastrand::Rng| Piece { gain: rng.f64(), bytes: rng.u64(1..100), follows: rng.u8(..) > 63 };
         (0..len).map(|_| piece(rng)).collect()
     }
 

@@ -78,6 +78,6 @@ impl SpilledRows {
 
     pub(super) fn memory_bytes(&self) -> usize {
         let group = self.group.values.capacity() * 4 + self.group.ords.capacity() * 8;
-        self.list.capacity() * 8 + self.rows.capacity() + group
+        self.list.capacity() * 8 + 2 * self.rows.capacity() + group
     }
 }
