@@ -95,7 +95,7 @@ impl Plan {
             part: 1,
             cells: CellOptions::default(),
             // Of a group, components are held as numbers too, and those of up to twice as many vectors of other cells.
-            group_rows: (memory / if is_spilling(options) { 24 } else { 6 } / stride.max(wide * 4))
+            group_rows: (memory / if is_spilling(options) { 16 } else { 6 } / stride.max(wide * 4))
                 .clamp(64, MAX_GROUP_ROWS) as usize,
             batch_rows: rows(memory / 6).clamp(64, u64::from(u32::MAX)) as usize,
             row_memory: (memory / 6) as usize,

@@ -15,6 +15,8 @@ use crate::{
 
 /// A cell lists twice as many vectors of others as it has, and so many, at most: equal vectors have one second cell.
 const MORE_THAN_TWICE: usize = 32;
+/// Rows that are read together: they are scattered, and a storage may read across the gaps between them.
+const PART_ROWS: usize = 16;
 /// And not more than so many.
 const MAX_SPILLED: usize = 256;
 
@@ -69,10 +71,13 @@ impl SpilledRows {
             }
         }
         self.group.starts.push(self.group.ords.len() as u32);
-        self.rows.clear();
-        store.gather(resident, &wanted, &mut self.rows).await?;
-        let values = &mut self.group.values;
-        components(options, &self.rows, |vector| values.extend_from_slice(vector));
+        self.group.values.reserve_exact(wanted.len() * options.dims as usize);
+        for part in wanted.chunks(PART_ROWS) {
+            self.rows.clear();
+            store.gather(resident, part, &mut self.rows).await?;
+            let values = &mut self.group.values;
+            components(options, &self.rows, |vector| values.extend_from_slice(vector));
+        }
         Ok(())
     }
 
