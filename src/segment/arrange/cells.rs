@@ -200,6 +200,7 @@ impl CellParts {
             truth: self.truth,
             codes: spills.spill(plan.code_memory),
             centers: spills.spill(INLINE_CENTERS_BYTES),
+            room: plan.code_memory,
             values: Vec::new(),
             buffers: (Vec::new(), Vec::new()),
         }
@@ -254,6 +255,7 @@ pub(super) struct CodeParts<S: Storage> {
     truth: Truth,
     codes: Spill<S>,
     centers: Spill<S>,
+    room: usize,
     graph: Option<GraphParts>,
     values: Vec<f32>,
     /// Codes and centers of one group.
@@ -306,7 +308,7 @@ impl<S: Storage> CodeParts<S> {
         };
         let (queries, neighbours) = self.truth.finish();
         let neighbours = by_ordinal(neighbours, entries);
-        let streams = Streams { writer: &self.writer, codes: &self.codes, centers: &self.centers };
+        let streams = Streams { writer: &self.writer, codes: &self.codes, centers: &self.centers, room: self.room };
         let calibration = streams.measure(&queries, &neighbours, source).await?;
         if let Some(graph) = graph {
             let calibration = graph.measure(&streams, &queries, &neighbours, source).await?;
@@ -349,6 +351,8 @@ pub(super) struct Streams<'a, S: Storage> {
     pub(super) writer: &'a CellsWriter,
     pub(super) codes: &'a Spill<S>,
     pub(super) centers: &'a Spill<S>,
+    /// Bytes of codes that are read together.
+    room: usize,
 }
 
 impl<S: Storage> Streams<'_, S> {
@@ -359,6 +363,7 @@ impl<S: Storage> Streams<'_, S> {
         source: &mut R,
     ) -> Result<Calibration> {
         let meta = self.writer.meta();
+        let most = (self.room as u64 / meta.mean_cell_bytes().max(1)).clamp(16, 1 << 16) as u32;
         let mut recorder = Recorder::new(meta);
         let mut candidates = Vec::new();
         for (query_ix, (query, neighbours)) in queries.iter().zip(neighbours).enumerate() {
@@ -366,14 +371,22 @@ impl<S: Storage> Streams<'_, S> {
             let mut probe = Probe::reproducible(meta, query, options);
             candidates.clear();
             for stage in 0..recorder.probes().len() {
-                if stage > 0 {
-                    probe.resume(recorder.probes()[stage] - recorder.probes()[stage - 1]);
-                }
-                while !probe.is_done() {
-                    let (stream, wanted) = probe.wanted();
-                    let spill = if stream == CellStream::Centers { self.centers } else { self.codes };
-                    let blocks = spill.read(wanted).await?;
-                    probe.feed(&blocks, true, |candidate| candidates.push(candidate))?;
+                let before = stage.checked_sub(1).map_or(0, |before| recorder.probes()[before]);
+                let mut left = recorder.probes()[stage] - before;
+                loop {
+                    while !probe.is_done() {
+                        let (stream, wanted) = probe.wanted();
+                        let spill = if stream == CellStream::Centers { self.centers } else { self.codes };
+                        let blocks = spill.read(wanted).await?;
+                        probe.feed(&blocks, true, |candidate| candidates.push(candidate))?;
+                    }
+                    if stage == 0 || left == 0 {
+                        break;
+                    }
+                    // All at once where the codes fit the memory.
+                    let step = left.min(most);
+                    probe.resume(step);
+                    left -= step;
                 }
                 recorder.record(query_ix, stage, &mut candidates, neighbours);
             }
