@@ -141,8 +141,8 @@ fn where_fine_blocks_begin_far_reads_bring_little_more_than_what_they_want() {
         let (clock, file, bytes) = remote(100_000);
         let file = BlockCache::new(1 << 20).wrap_fine(file, "a", Access::SEARCH, &profile, fine_from);
         let trace = Arc::new(IoTrace::new());
-        // Two of them 5,000 bytes apart, one across the border.
-        let ranges = [10_000..10_500, 40_000..41_540, 46_540..48_080, 99_990..100_000];
+        // Two of them 6,000 bytes apart, one across the border.
+        let ranges = [10_000..10_500, 40_000..41_540, 47_540..49_080, 99_990..100_000];
         let read = clock.run(file.traced(trace.clone()).read_ranges(&ranges)).expect("read");
         for (range, read) in ranges.iter().zip(read) {
             assert_eq!(read, bytes.slice(range.start as usize..range.end as usize), "{range:?}");
