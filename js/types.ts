@@ -299,7 +299,8 @@ export interface VectorClause {
   exact?: boolean;
   /**
    * Share of the true ten nearest that a search should find, by what was measured when each segment was built. Default
-   * 0.95. The best that was measured where that is less.
+   * 0.95, and over a network what one wave of about 272 KiB of codes finds; named, it is reached there too, for more
+   * bytes. The best that was measured where that is less.
    */
   recall?: number;
   /** Cells of near vectors to look into per segment, instead of what `recall` asks for. A cell has about 32 vectors. */
