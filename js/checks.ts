@@ -20,6 +20,14 @@ export function refuseUnspeakable(what: string, value: unknown): void {
   if (found !== undefined) throw invalid(`${what}: ${found}`);
 }
 
+/** What JSON would write as an empty object. */
+const WITHOUT_JSON = new Set(["Map", "Set", "WeakMap", "WeakSet", "Promise", "RegExp", "ArrayBuffer", "DataView"]);
+
+/** Name of the built-in class of `value`, of whichever realm it is. */
+export function classOf(value: object): string {
+  return Object.prototype.toString.call(value).slice("[object ".length, -1);
+}
+
 /** What is wrong where in `value`, if anything is. */
 function unspeakable(value: unknown, place: string, depth: number): string | undefined {
   switch (typeof value) {
@@ -35,9 +43,13 @@ function unspeakable(value: unknown, place: string, depth: number): string | und
     default:
       return undefined;
   }
-  if (value === null || depth > MAX_DEPTH || ArrayBuffer.isView(value)) return undefined;
-  if (value instanceof Date) return Number.isNaN(value.getTime()) ? told(place, "an invalid Date") : undefined;
-  if (value instanceof Map || value instanceof Set) return told(place, "a Map or Set is no JSON value");
+  if (value === null || depth > MAX_DEPTH || (ArrayBuffer.isView(value) && !(value instanceof DataView))) return undefined;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null && !Array.isArray(value)) {
+    const name = classOf(value);
+    if (name === "Date") return Number.isNaN((value as Date).getTime()) ? told(place, "an invalid Date") : undefined;
+    if (WITHOUT_JSON.has(name)) return told(place, `a ${name} is no JSON value`);
+  }
   if (typeof (value as { toJSON?: unknown }).toJSON === "function") return undefined;
   if (Array.isArray(value)) {
     for (let at = 0; at < value.length; at += 1) {
@@ -85,6 +97,7 @@ export function checkVector(what: string, value: unknown): asserts value is Arra
   const isList = Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));
   if (!isList) throw invalid(`${what}: a list of numbers is needed, found ${typeNameOf(value)}`);
   const list = value as ArrayLike<unknown>;
+  if (list.length === 0) throw invalid(`${what}: a list of numbers is needed, found an empty one`);
   // The components of a typed array are alike.
   const length = Array.isArray(value) ? list.length : Math.min(list.length, 1);
   for (let at = 0; at < length; at += 1) {

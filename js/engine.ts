@@ -148,13 +148,13 @@ export class Engine {
     buildPush: async (call, handle, batch) => {
       const running = this.build(handle);
       running.progress = call.progress;
-      call.onCancel(() => running.cancel.cancel());
+      call.onCancel(() => this.cancelBuild(handle));
       return running.build.push(this.batch(batch));
     },
     buildFinish: async (call, handle) => {
       const running = this.build(handle);
       running.progress = call.progress;
-      call.onCancel(() => running.cancel.cancel());
+      call.onCancel(() => this.cancelBuild(handle));
       try {
         return await running.build.finish();
       } finally {
@@ -209,6 +209,11 @@ export class Engine {
     const running = this.builds.get(handle);
     if (running === undefined) throw new SearchError("closed", "the build is over");
     return running;
+  }
+
+  /** Asks a build to stop; one that is over, whose answer is still on its way, is done. */
+  private cancelBuild(handle: Handle): void {
+    this.builds.get(handle)?.cancel.cancel();
   }
 
   private dropBuild(handle: Handle): void {

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { SearchError, invalid } from "./errors.js";
-import { custom, type FileSize, type IndexStorage, type StorageObject, type StorageWriter } from "./storage.js";
+import { RELEASE, custom, type FileSize, type IndexStorage, type StorageObject, type StorageWriter } from "./storage.js";
 
 /** Files open for reading at a time; further ones are closed and opened again on demand. */
 const MAX_OPEN_FILES = 64;
@@ -121,6 +121,11 @@ class Directory implements StorageObject {
     this.handles.set(name, fd);
     if (this.handles.size > MAX_OPEN_FILES) this.forget(this.handles.keys().next().value!);
     return fd;
+  }
+
+  /** Whoever reads on opens them again. */
+  [RELEASE](): void {
+    for (const name of [...this.handles.keys()]) this.forget(name);
   }
 
   private forget(name: string): void {

@@ -1,7 +1,7 @@
 // An open index.
 import { Refusals, batchesOf, buffersOf, lengthOf } from "./batches.js";
 import { parseBytes } from "./bytes.js";
-import { checkVector, optionsOf, refuseUnspeakable, toJson } from "./checks.js";
+import { checkVector, classOf, optionsOf, refuseUnspeakable, toJson } from "./checks.js";
 import { SearchError, invalid, throwIfAborted, toSearchError } from "./errors.js";
 import type { Host, HostCall } from "./host.js";
 import { fromWireSchema, type WireField } from "./schema.js";
@@ -170,7 +170,7 @@ export class SearchIndex {
    * @throws {SearchError} `invalid_argument`, `no_gpu`, `aborted`, `index_changed`, `corrupt`, `network`, …
    */
   async search<D extends object = Record<string, unknown>>(request: string | SearchOptions): Promise<SearchResponse<D>> {
-    if (typeof request !== "string" && (typeof request !== "object" || request === null)) {
+    if (typeof request !== "string" && (typeof request !== "object" || request === null || classOf(request) !== "Object")) {
       throw invalid("search: words, or an object such as { query: \"words\" }, are needed");
     }
     // One that knows no types may give more than the one argument.
@@ -187,7 +187,10 @@ export class SearchIndex {
       const all = values ?? (value === undefined ? undefined : [value]);
       if (value !== undefined && values !== undefined) throw invalid("vector: value and values exclude each other");
       if (values !== undefined && !Array.isArray(values)) throw invalid("vector.values: a list of vectors is needed");
-      all?.forEach((one, ix) => checkVector(values === undefined ? "vector.value" : `vector.values[${ix}]`, one));
+      // By position: places that are left empty are no vectors either.
+      for (const [ix, one] of (all ?? []).entries()) {
+        checkVector(values === undefined ? "vector.value" : `vector.values[${ix}]`, one);
+      }
       if (all !== undefined && all.length > 0) {
         const dims = all[0]?.length ?? 0;
         vector = new Float32Array(dims * all.length);

@@ -3,7 +3,7 @@ import { Engine } from "./engine.js";
 import { SearchError, abortError, throwIfAborted, toSearchError } from "./errors.js";
 import { ObjectTable, withReason, type Host, type HostCall } from "./host.js";
 import type { Answer, Args, Op, StorageSpec } from "./protocol.js";
-import type { IndexStorage } from "./storage.js";
+import { RELEASE, type IndexStorage } from "./storage.js";
 
 /** An engine in this thread. */
 export class LocalHost implements Host {
@@ -56,5 +56,6 @@ export class LocalHost implements Host {
   end(): void {
     this.dead ??= new SearchError("closed", "the index was closed");
     for (const fail of this.running) fail(this.dead);
+    for (const object of this.objects) (object as { [RELEASE]?: () => void })[RELEASE]?.();
   }
 }

@@ -4,6 +4,9 @@ import { invalid } from "./errors.js";
 /** A value or a promise of it. */
 export type Awaitable<T> = T | PromiseLike<T>;
 
+/** @internal Method of objects of ours by which they give back what they hold open, when an engine that used them ends. */
+export const RELEASE: unique symbol = Symbol("rangefind: release");
+
 /** What {@link custom} takes: a flat namespace of write-once files and two small replaceable ones. */
 export interface StorageObject {
   /** For error messages and `info`, such as `"r2:notes"`. Default `"js"`. */

@@ -74,6 +74,78 @@ console.log((await ask(50)) - (await ask(300)));
   assert.ok(grown < 2e6, `300 answers of 20 KB left ${grown} bytes behind`);
 });
 
+test("a closed index of files holds none of them open", { skip: process.platform !== "linux" && "needs /proc" }, async () => {
+  const folder = await project("descriptors", {
+    "main.mjs": `
+import { readdirSync, readlinkSync } from "node:fs";
+import { build, files, open } from "rangefind";
+await build([{ id: 1, t: "one" }], { storage: files("index"), schema: { t: "text" } });
+const held = () => readdirSync("/proc/self/fd").filter((fd) => {
+  try {
+    return readlinkSync("/proc/self/fd/" + fd).endsWith(".seg");
+  } catch {
+    return false;
+  }
+}).length;
+const counts = [held()];
+const storage = files("index");
+for (const place of [storage, files("index"), storage]) {
+  const index = await open({ storage: place, mode: "readOnly" });
+  const { total } = await index.search("one");
+  counts.push(total, Math.min(held(), 1));
+  await index.close();
+  counts.push(held());
+}
+console.log(JSON.stringify(counts));
+`,
+  });
+  const { stdout } = await execute(process.execPath, ["main.mjs"], { cwd: folder });
+  assert.deepEqual(JSON.parse(stdout), [0, 1, 1, 0, 1, 1, 0, 1, 1, 0]);
+});
+
+test("a signal that fires while a build ends does no harm", async () => {
+  const folder = await project("ended", {
+    "main.mjs": `
+import { build, custom } from "rangefind";
+// Everything at once, so that the last step of a build is a matter of ticks.
+const store = (step) => {
+  const files = new Map();
+  const told = (work) => (...args) => (step(), work(...args));
+  return {
+    read: told((name, at, length) => files.get(name).slice(at, at + length)),
+    get: told((name) => files.get(name)),
+    size: told((name) => files.get(name)?.length),
+    list: told(() => [...files].map(([name, bytes]) => ({ name, size: bytes.length }))),
+    create: told((name) => {
+      const parts = [];
+      return { append: told((bytes) => void parts.push(bytes.slice())), finish: told(() => void files.set(name, Buffer.concat(parts))), abort() {} };
+    }),
+    put: told((name, bytes) => void files.set(name, bytes.slice())),
+    delete: told((name) => void files.delete(name)),
+    lock: told(() => told(() => {})),
+  };
+};
+const docs = [{ id: 1, title: "a" }, { id: 2, title: "b" }];
+let steps = 0;
+await build(docs, { storage: custom(store(() => steps++)) });
+const codes = new Set();
+for (let ticks = 0; ticks < 40; ticks++) {
+  const controller = new AbortController();
+  let step = 0;
+  const late = async () => {
+    for (let tick = 0; tick < ticks; tick++) await null;
+    controller.abort();
+  };
+  const storage = custom(store(() => void (++step === steps && late())));
+  codes.add(await build(docs, { storage, signal: controller.signal }).then(() => "built", (error) => error.code));
+}
+console.log(JSON.stringify([...codes].filter((code) => code !== "built" && code !== "aborted")));
+`,
+  });
+  const { stdout } = await execute(process.execPath, ["main.mjs"], { cwd: folder });
+  assert.deepEqual(JSON.parse(stdout), []);
+});
+
 test("imports have no side effects and load nothing", async () => {
   const folder = await project("imports", {
     "main.mjs": `
