@@ -59,18 +59,28 @@ pub(crate) async fn settle(value: JsValue) -> Result<JsValue, JsValue> {
     Ok(value)
 }
 
-/// Bytes of a `Uint8Array`, another view, or an `ArrayBuffer`, copied into wasm memory.
+/// Bytes of a `Uint8Array`, another view, or an `ArrayBuffer`, copied into wasm memory; none of one whose buffer was
+/// transferred away. Nothing here throws, whatever `value` is.
 pub(crate) fn to_bytes(value: &JsValue) -> Option<Vec<u8>> {
+    // A detached buffer has no bytes, and copying none of them throws.
+    let copy = |array: &Uint8Array| if array.length() == 0 { Vec::new() } else { array.to_vec() };
     if let Some(array) = value.dyn_ref::<Uint8Array>() {
-        return Some(array.to_vec());
+        return Some(copy(array));
     }
-    if value.is_instance_of::<js_sys::ArrayBuffer>() {
-        return Some(Uint8Array::new(value).to_vec());
+    let len = get(value, "byteLength").as_f64()?;
+    if len == 0.0 {
+        return Some(Vec::new());
     }
-    let buffer = get(value, "buffer");
-    let (offset, len) = (get(value, "byteOffset").as_f64()?, get(value, "byteLength").as_f64()?);
-    // Views of another realm fail instanceof; what has these three properties is a view.
-    buffer.is_object().then(|| Uint8Array::new_with_byte_offset_and_length(&buffer, offset as u32, len as u32).to_vec())
+    let args = if value.is_instance_of::<js_sys::ArrayBuffer>() {
+        Array::of1(value)
+    } else {
+        // Views of another realm fail instanceof; what has these three properties is a view.
+        let (buffer, offset) = (get(value, "buffer"), get(value, "byteOffset").as_f64()?);
+        Array::of3(&buffer, &offset.into(), &len.into())
+    };
+    // Not `Uint8Array::new…`: an exception would leave wasm past all of us.
+    let made = Reflect::construct(&global("Uint8Array").dyn_into::<Function>().ok()?, &args).ok()?;
+    made.dyn_ref::<Uint8Array>().map(copy)
 }
 
 /// Text of something thrown: its name and message, never empty.

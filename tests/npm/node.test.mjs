@@ -146,6 +146,56 @@ console.log(JSON.stringify([...codes].filter((code) => code !== "built" && code 
   assert.deepEqual(JSON.parse(stdout), []);
 });
 
+test("storages that answer with what is no bytes are told so, and the engine goes on", async () => {
+  const folder = await project("nonsense", {
+    "main.mjs": `
+import { build, custom, memory, open } from "rangefind";
+const detached = (make) => () => {
+  const buffer = new ArrayBuffer(8);
+  const value = make(buffer);
+  structuredClone(buffer, { transfer: [buffer] });
+  return value;
+};
+const answers = [
+  detached((buffer) => new Uint8Array(buffer)),
+  detached((buffer) => buffer),
+  detached((buffer) => new Float32Array(buffer)),
+  (name, at, length) => ({ buffer: new ArrayBuffer(4), byteOffset: 9, byteLength: length }),
+  (name, at, length) => ({ buffer: 7, byteOffset: 0, byteLength: length }),
+  () => 7,
+];
+const codes = [];
+for (const read of answers) {
+  const files = new Map();
+  let nonsense = false;
+  const storage = custom({
+    read: (...args) => (nonsense ? read(...args) : files.get(args[0]).slice(args[1], args[1] + args[2])),
+    get: (name) => files.get(name),
+    size: (name) => files.get(name)?.length,
+    list: () => [...files].map(([name, bytes]) => ({ name, size: bytes.length })),
+    create: (name) => {
+      const parts = [];
+      return { append: (bytes) => void parts.push(bytes.slice()), finish: () => void files.set(name, Buffer.concat(parts)), abort() {} };
+    },
+    put: (name, bytes) => void files.set(name, bytes.slice()),
+    delete: (name) => void files.delete(name),
+    lock: () => () => {},
+  });
+  await build([{ id: 1, t: "one" }], { storage, schema: { t: "text" } });
+  const index = await open({ storage, mode: "readOnly" });
+  nonsense = true;
+  const code = await index.search("one").then(() => "found", (error) => error.code);
+  nonsense = false;
+  codes.push(code, (await index.search("one")).total);
+  await index.close();
+}
+console.log(JSON.stringify(codes));
+`,
+  });
+  const { stdout } = await execute(process.execPath, ["main.mjs"], { cwd: folder });
+  assert.deepEqual(JSON.parse(stdout), Array(6).fill(["io", 1]).flat());
+});
+
 test("imports have no side effects and load nothing", async () => {
   const folder = await project("imports", {
     "main.mjs": `
