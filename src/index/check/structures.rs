@@ -1,6 +1,6 @@
 //! The structures of one segment against their invariants.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 use super::{Walk, hash, postings::FieldReport};
 use crate::{
@@ -217,23 +217,16 @@ impl Walk<'_> {
         if index.data_len() != segment.reader().section_len(SectionKind::Docs, FieldOrd(0)) {
             return Err(corrupt(format!("the index speaks of {} bytes", index.data_len())));
         }
-        let mut block = 0;
-        while block < index.num_blocks() {
-            let start = index.block_range(block).start;
-            let mut end = block + 1;
-            while end < index.num_blocks() && index.block_range(end).end - start <= WINDOW_BYTES {
-                end += 1;
-            }
-            let range = start..index.block_range(end - 1).end;
+        for (blocks, range) in windows(index.num_blocks(), |block| index.block_range(block)) {
+            let start = range.start;
             let bytes = segment.reader().read_one(SectionKind::Docs, FieldOrd(0), range).await?;
             self.turn(bytes.len() as u64).await?;
-            for one in block..end {
+            for one in blocks {
                 let at = index.block_range(one);
                 let part = bytes.slice((at.start - start) as usize..(at.end - start) as usize);
                 self.block(segment, index, one, &part, live, ids)
                     .map_err(|error| error.at(format!("block {one} at offset {}", at.start)))?;
             }
-            block = end;
         }
         Ok(())
     }
@@ -252,17 +245,12 @@ impl Walk<'_> {
         if index.data_len() != segment.reader().section_len(SectionKind::DocIds, FieldOrd(0)) {
             return Err(corrupt(format!("the index speaks of {} bytes", index.data_len())));
         }
-        let (mut block, mut doc) = (0, 0);
-        while block < index.num_blocks() {
-            let start = index.block_range(block).start;
-            let mut end = block + 1;
-            while end < index.num_blocks() && index.block_range(end).end - start <= WINDOW_BYTES {
-                end += 1;
-            }
-            let range = start..index.block_range(end - 1).end;
+        let mut doc = 0;
+        for (blocks, range) in windows(index.num_blocks(), |block| index.block_range(block)) {
+            let start = range.start;
             let bytes = segment.reader().read_one(SectionKind::DocIds, FieldOrd(0), range).await?;
             self.turn(bytes.len() as u64).await?;
-            for one in block..end {
+            for one in blocks {
                 let at = index.block_range(one);
                 let decoded = index.block(one, &bytes[(at.start - start) as usize..(at.end - start) as usize])?;
                 for ix in 0..decoded.num_ids() {
@@ -274,7 +262,6 @@ impl Walk<'_> {
                     doc += 1;
                 }
             }
-            block = end;
         }
         Ok(())
     }
@@ -313,6 +300,20 @@ impl Walk<'_> {
         }
         Ok(())
     }
+}
+
+/// Blocks that are read together, and the range of their bytes, in order.
+fn windows(num_blocks: u32, range_of: impl Fn(u32) -> Range<u64>) -> impl Iterator<Item = (Range<u32>, Range<u64>)> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let first = next;
+        let start = (first < num_blocks).then(|| range_of(first).start)?;
+        next += 1;
+        while next < num_blocks && range_of(next).end - start <= WINDOW_BYTES {
+            next += 1;
+        }
+        Some((first..next, start..range_of(next - 1).end))
+    })
 }
 
 /// A number that stands for a value of a document (the mixing step of splitmix64: Steele, Lea and Flood, 2014).
