@@ -75,7 +75,7 @@ impl RowShape {
         start..start + u64::from(len) * self.row_len() + CRC_BYTES
     }
 
-    fn total(self, num_cells: u32) -> u64 {
+    pub(super) fn total(self, num_cells: u32) -> u64 {
         u64::from(self.count) * self.row_len() + u64::from(num_cells) * CRC_BYTES
     }
 

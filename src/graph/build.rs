@@ -1,12 +1,16 @@
 //! Building the graph: batches of whole cells, products in blocks, in fixed point.
 //!
 //! ```text
+//! means    per cell: its center, and that of its group
 //! near     per cell: the cells around it, by distance of centers
 //! link     per cell: its vectors against those of the cells around it, block by block; per vector the nearest ones,
 //!          pruned
 //! reverse  per cell: neighbours, and vectors that have this one for a neighbour, pruned again
 //! repair   a search from the entry; what it does not find is linked to what it did
+//! write    per cell: its rows
 //! ```
+//! Each is done in steps of a few milliseconds, whatever the number of vectors: on the web a build shares its thread with
+//! searches. A cell of many vectors is linked in parts.
 //! No search is made and nothing is random, so that a build takes the same time per vector at any size, and the same
 //! vectors in the same cells give the same bytes on every machine. It runs on one thread: what is built at the same time
 //! is segments, each by a worker of its own.
@@ -44,16 +48,46 @@ impl Default for GraphOptions {
 const CANDIDATE_FACTOR: usize = 2;
 /// Groups of cells in which the cells around one are looked for.
 const NEAR_GROUPS: usize = 12;
-/// Cells whose surroundings are found in one step.
-const STEP_CELLS: usize = 64;
 
+/// How much of each kind one step does, about; all take a few milliseconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Steps {
+    /// Cells whose surroundings are found.
+    pub(super) cells: usize,
+    /// Components of rows that are read once.
+    pub(super) components: usize,
+    /// Neighbours that are put or written somewhere.
+    pub(super) neighbours: usize,
+    /// Vectors that are linked.
+    pub(super) linked: usize,
+    /// Vectors whose neighbours a search looks at.
+    pub(super) searched: usize,
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        Self { cells: 64, components: 1 << 20, neighbours: 1 << 16, linked: 64, searched: 4096 }
+    }
+}
+
+/// What the next step does; numbers are of the cell or of the vector that comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
+    Means(usize),
     Near(usize),
-    Link(usize),
-    Reverse(usize),
+    Link(Place),
+    Fill(usize),
+    Reverse(Place),
     Repair,
+    Write(usize),
     Done,
+}
+
+/// A vector, and the cell it is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    cell: usize,
+    ord: usize,
 }
 
 /// Builds a graph step by step, so that the caller can give way, report and stop in between.
@@ -67,14 +101,20 @@ pub struct GraphBuilder {
     options: GraphOptions,
     groups: Centers,
     centers: Centers,
+    /// Of the group whose cells are being read.
+    group_mean: Means,
     /// The cells around each, `[cells x near]`, shorter where there are fewer.
     near: Vec<Vec<u32>>,
     links: Links,
+    /// How many vectors have each for a neighbour.
+    num_incoming: Vec<u32>,
     /// Vectors that have a vector for a neighbour.
     incoming: Lists,
     pruner: Pruner,
     phase: Phase,
+    pub(super) steps: Steps,
     repair: Repair,
+    adjacency: Vec<u8>,
     dots: Vec<i32>,
 }
 
@@ -137,25 +177,26 @@ impl GraphBuilder {
         assert!(is_ascending(&cell_starts) && is_ascending(&group_starts), "cells and groups are not empty");
         assert_eq!(cell_starts.last().map(|&end| end as usize), Some(rows.len()), "cells of these rows");
         assert_eq!(group_starts.last().map(|&end| end as usize), Some(cell_starts.len() - 1), "groups of these cells");
-        let (count, dims) = (rows.len(), rows.dims());
-        let halves = (0..count).map(|ord| half_square(rows.row(ord))).collect();
-        let cells = means(&rows, cell_starts.windows(2).map(|cell| cell[0] as usize..cell[1] as usize));
-        let of_group = |group: &[u32]| cell_starts[group[0] as usize] as usize..cell_starts[group[1] as usize] as usize;
-        let groups = means(&rows, group_starts.windows(2).map(of_group));
-        let degree = options.degree as usize;
+        let (count, dims, degree) = (rows.len(), rows.dims(), options.degree as usize);
+        let (num_cells, num_groups) = (cell_starts.len() - 1, group_starts.len() - 1);
+        let centers = |len: usize| Centers::new(FixedRows::with_capacity(dims, len));
         Self {
-            space: Space { rows, halves },
-            near: vec![Vec::new(); cells.len()],
-            groups,
-            centers: cells,
+            space: Space { rows, halves: Vec::with_capacity(count) },
+            near: vec![Vec::new(); num_cells],
+            groups: centers(num_groups),
+            centers: centers(num_cells),
+            group_mean: Means::new(dims, 1),
             cell_starts,
             group_starts,
             options,
             links: Links::new(count, degree),
+            num_incoming: vec![0; count],
             incoming: Lists::default(),
             pruner: Pruner::new(dims, degree),
-            phase: if count > 0 { Phase::Near(0) } else { Phase::Done },
+            phase: if count > 0 { Phase::Means(0) } else { Phase::Done },
+            steps: Steps::default(),
             repair: Repair::default(),
+            adjacency: Vec::new(),
             dots: Vec::new(),
         }
     }
@@ -168,60 +209,129 @@ impl GraphBuilder {
 
     /// Does the next few milliseconds of work; `false` when there is none left.
     pub fn step(&mut self) -> bool {
-        let num_cells = self.near.len();
+        let (num_cells, count) = (self.near.len(), self.links.len());
         self.phase = match self.phase {
+            Phase::Means(first) => match self.find_means(first) {
+                end if end < num_cells => Phase::Means(end),
+                _ => Phase::Near(0),
+            },
             Phase::Near(first) => {
-                let end = (first + STEP_CELLS).min(num_cells);
+                let end = (first + self.steps.cells).min(num_cells);
                 self.find_near(first..end);
-                if end < num_cells { Phase::Near(end) } else { Phase::Link(0) }
+                if end < num_cells { Phase::Near(end) } else { Phase::Link(Place { cell: 0, ord: 0 }) }
             }
-            Phase::Link(cell) => {
-                self.link(cell);
-                if cell + 1 < num_cells {
-                    Phase::Link(cell + 1)
-                } else {
-                    let pairs = (0..self.links.len() as u32).flat_map(|ord| {
-                        let neighbours = self.links.list(ord).iter();
-                        neighbours.map(move |&neighbour| (neighbour, ord))
-                    });
-                    self.incoming = Lists::new(self.links.len(), pairs);
-                    Phase::Reverse(0)
+            Phase::Link(place) => {
+                let part = self.part(place);
+                self.link(place.cell, part.clone());
+                match self.place_behind(place.cell, part) {
+                    Some(place) => Phase::Link(place),
+                    None => {
+                        self.incoming = Lists::with_lens(&std::mem::take(&mut self.num_incoming));
+                        Phase::Fill(0)
+                    }
                 }
             }
-            Phase::Reverse(cell) => {
-                self.reverse(cell);
-                if cell + 1 < num_cells {
-                    Phase::Reverse(cell + 1)
-                } else {
-                    self.incoming = Lists::default();
-                    self.repair = Repair::new(&self.space, self.links.len());
-                    Phase::Repair
+            Phase::Fill(first) => {
+                let end = (first + self.list_step()).min(count);
+                for ord in first as u32..end as u32 {
+                    self.links.list(ord).iter().for_each(|&neighbour| self.incoming.push(neighbour, ord));
+                }
+                if end < count { Phase::Fill(end) } else { Phase::Reverse(Place { cell: 0, ord: 0 }) }
+            }
+            Phase::Reverse(place) => {
+                let part = self.part(place);
+                self.reverse(part.clone());
+                match self.place_behind(place.cell, part) {
+                    Some(place) => Phase::Reverse(place),
+                    None => {
+                        self.incoming = Lists::default();
+                        self.repair = Repair::new(self.space.rows.dims(), count);
+                        Phase::Repair
+                    }
                 }
             }
-            Phase::Repair if self.repair.step(&mut self.links) => Phase::Repair,
-            Phase::Repair | Phase::Done => Phase::Done,
+            Phase::Repair if self.repair.step(&self.space, &mut self.links, &self.steps) => Phase::Repair,
+            Phase::Repair => {
+                self.adjacency.reserve_exact(self.shape().total(num_cells as u32) as usize);
+                Phase::Write(0)
+            }
+            Phase::Write(first) => match self.write(first) {
+                end if end < num_cells => Phase::Write(end),
+                _ => Phase::Done,
+            },
+            Phase::Done => Phase::Done,
         };
         self.phase != Phase::Done
     }
 
-    /// The graph; its neighbours are appended to `adjacency`.
+    /// The graph, and the neighbours as they are stored.
     ///
     /// # Panics
     /// If [`Self::step`] has not yet returned `false`.
-    pub fn finish(self, adjacency: &mut Vec<u8>) -> GraphMeta {
+    pub fn finish(self) -> (GraphMeta, Vec<u8>) {
         assert_eq!(self.phase, Phase::Done, "building has come to its end");
-        let Self { mut links, cell_starts, options, repair, .. } = self;
-        let shape = RowShape::new(options.degree, links.len() as u32);
-        for cell in cell_starts.windows(2) {
-            let start = adjacency.len();
-            for ord in cell[0]..cell[1] {
-                let list = links.list_mut(ord);
+        let meta = GraphMeta::new(self.shape(), self.cell_starts.len() as u32 - 1, self.repair.entry());
+        (meta, self.adjacency)
+    }
+
+    /// Lists of neighbours that a step takes.
+    fn list_step(&self) -> usize {
+        (self.steps.neighbours / self.links.degree).max(1)
+    }
+
+    fn shape(&self) -> RowShape {
+        RowShape::new(self.options.degree, self.links.len() as u32)
+    }
+
+    /// Writes cells from `first` on, as many as a step takes; the first one that is left.
+    fn write(&mut self, first: usize) -> usize {
+        let (shape, ends) = (self.shape(), &self.cell_starts[first + 1..]);
+        let last = self.cell_starts[first] as usize + self.list_step();
+        let end = first + ends.partition_point(|&end| end as usize <= last).max(1);
+        for cell in first..end {
+            let start = self.adjacency.len();
+            for ord in self.cell(cell) {
+                let list = self.links.list_mut(ord as u32);
                 list.sort_unstable();
-                shape.write_row(ord, list, adjacency);
+                shape.write_row(ord as u32, list, &mut self.adjacency);
             }
-            crate::codec::checksum::seal(adjacency, start);
+            crate::codec::checksum::seal(&mut self.adjacency, start);
         }
-        GraphMeta::new(shape, cell_starts.len() as u32 - 1, repair.entry())
+        end
+    }
+
+    /// The vectors of the cell at `place`, from there on, as many as a step takes.
+    fn part(&self, Place { cell, ord }: Place) -> Range<usize> {
+        ord..self.cell(cell).end.min(ord + self.steps.linked)
+    }
+
+    /// What comes after a part of a cell.
+    fn place_behind(&self, cell: usize, part: Range<usize>) -> Option<Place> {
+        let ord = part.end;
+        let cell = if ord < self.cell(cell).end { cell } else { cell + 1 };
+        (ord < self.links.len()).then_some(Place { cell, ord })
+    }
+
+    /// Finds the centers of cells from `first` on, of as many as a step takes, and of the groups that end with them; the
+    /// first cell that is left.
+    fn find_means(&mut self, first: usize) -> usize {
+        let rows = &self.space.rows;
+        let last = self.cell_starts[first] as usize + self.steps.components / rows.stride();
+        let end = first + self.cell_starts[first + 1..].partition_point(|&end| end as usize <= last).max(1);
+        let mut mean = Means::new(rows.dims(), 1);
+        for cell in first..end {
+            let range = self.cell_starts[cell] as usize..self.cell_starts[cell + 1] as usize;
+            for row in range.clone().map(|ord| rows.row(ord)) {
+                self.space.halves.push(half_square(row));
+                mean.add(0, row);
+                self.group_mean.add(0, row);
+            }
+            self.centers.push_mean(&mut mean, rows, range.start);
+            if self.group_starts[self.groups.len() + 1] as usize == cell + 1 {
+                self.groups.push_mean(&mut self.group_mean, rows, range.start);
+            }
+        }
+        end
     }
 
     fn cell(&self, cell: usize) -> Range<usize> {
@@ -265,9 +375,8 @@ impl GraphBuilder {
         }
     }
 
-    /// Finds the neighbours of the vectors of a cell.
-    fn link(&mut self, cell: usize) {
-        let own = self.cell(cell);
+    /// Finds the neighbours of `own` vectors, of one cell.
+    fn link(&mut self, cell: usize, own: Range<usize>) {
         let limit = CANDIDATE_FACTOR * self.options.degree as usize;
         let mut found: Vec<(Vec<Neighbour>, u32)> = own.clone().map(|_| (Vec::new(), u32::MAX)).collect();
         let near = std::mem::take(&mut self.near[cell]);
@@ -295,13 +404,17 @@ impl GraphBuilder {
             smallest(&mut candidates, limit);
             self.pruner.prune(&self.space, &mut candidates);
             self.links.set(ord, &candidates);
+            self.links.list(ord).iter().for_each(|&neighbour| self.num_incoming[neighbour as usize] += 1);
+        }
+        if own.end < self.cell(cell).end {
+            self.near[cell] = near;
         }
     }
 
-    /// Takes vectors that chose those of a cell among their neighbours.
-    fn reverse(&mut self, cell: usize) {
+    /// Takes vectors that chose `own` ones among their neighbours.
+    fn reverse(&mut self, own: Range<usize>) {
         let degree = self.options.degree as usize;
-        for ord in self.cell(cell) {
+        for ord in own {
             let Space { rows, halves } = &self.space;
             let (own, mut dot) = (rows.row(ord), [0]);
             let others = self.links.list(ord as u32).iter().chain(self.incoming.list(ord));
@@ -321,16 +434,4 @@ impl GraphBuilder {
             self.links.set(ord as u32, &candidates);
         }
     }
-}
-
-/// The mean of each range of rows.
-fn means(rows: &FixedRows, ranges: impl Iterator<Item = Range<usize>> + Clone) -> Centers {
-    let mut firsts = FixedRows::with_capacity(rows.dims(), ranges.clone().count());
-    ranges.clone().for_each(|range| firsts.push_row(rows, range.start));
-    let (mut centers, mut mean) = (Centers::new(firsts), Means::new(rows.dims(), 1));
-    for (ix, range) in ranges.enumerate() {
-        range.for_each(|row| mean.add(0, rows.row(row)));
-        mean.apply(&mut centers, ix);
-    }
-    centers
 }

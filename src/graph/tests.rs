@@ -2,6 +2,7 @@
 
 use super::{
     adjacency::RowShape,
+    build::Steps,
     cells::{
         Candidate, CellStream, CellsMeta, FixedScale, Probe,
         probe_tests::{Streams, exact, options, parse, vectors, write_spilled, write_with},
@@ -37,6 +38,18 @@ fn cell_table(cells: &CellsMeta, streams: &Streams) -> Vec<Vec<(u32, u32)>> {
 }
 
 fn make(set: &[Vec<f32>], metric: Metric, bits: Bits, options: GraphOptions, inline: bool) -> Made {
+    make_in(Steps::default(), set, metric, bits, options, inline).0
+}
+
+/// The same in steps of some length; how many there were, too.
+fn make_in(
+    steps: Steps,
+    set: &[Vec<f32>],
+    metric: Metric,
+    bits: Bits,
+    options: GraphOptions,
+    inline: bool,
+) -> (Made, usize) {
     // Walks come by their vectors alike, whether cells list those of others or not.
     let streams = if set.len().is_multiple_of(2) { write_spilled } else { write_with }(set, metric, bits, inline);
     let cells = parse(&streams).unwrap();
@@ -50,11 +63,11 @@ fn make(set: &[Vec<f32>], metric: Metric, bits: Bits, options: GraphOptions, inl
     }
     cell_starts.push(set.len() as u32);
     let mut builder = GraphBuilder::new(rows, cell_starts, group_starts, options);
-    while builder.step() {}
-    let (mut meta, mut adjacency) = (Vec::new(), Vec::new());
-    let graph = builder.finish(&mut adjacency);
+    builder.steps = steps;
+    let num_steps = 1 + std::iter::repeat_with(|| builder.step()).take_while(|more| *more).count();
+    let ((graph, adjacency), mut meta) = (builder.finish(), Vec::new());
     graph.write(graph.calibration(), &mut meta);
-    Made { streams, cells, meta, adjacency }
+    (Made { streams, cells, meta, adjacency }, num_steps)
 }
 
 impl Made {
@@ -422,5 +435,33 @@ fn checks_see_what_checksums_do_not() {
     for (name, change) in wrong {
         let error = rewrite(change).expect_err(name);
         assert_eq!(error.kind().code(), "corrupt", "{name}");
+    }
+}
+
+#[test]
+fn bytes_of_graphs_stay_what_they_are_however_short_the_steps() {
+    let known = [
+        ("one", 0x234c_2c6a, 0x4867_4bc7),
+        ("two", 0x8bdf_2b69, 0x4867_4bc7),
+        ("few", 0xb40a_2e64, 0x4867_4bc7),
+        ("equal", 0xd3ed_09a0, 0x7665_140d),
+        ("zero", 0x38dc_d807, 0xcc01_4e3d),
+        ("doubled", 0x69a7_1c39, 0x7575_e67f),
+        ("constant dimensions", 0x4e39_d0ff, 0x5795_5a3e),
+        ("skewed", 0x12bd_e94f, 0x81c7_38dd),
+        ("line", 0x16e1_8438, 0x4bf5_9db0),
+        ("plain", 0xacae_36c9, 0x9756_fb95),
+    ];
+    let options = GraphOptions { degree: 16, near_cells: 6 };
+    let short = Steps { cells: 1, components: 1, neighbours: 1, linked: 1, searched: 1 };
+    for ((name, set), (known_name, meta_crc, adjacency_crc)) in sets().iter().zip(known) {
+        assert_eq!(*name, known_name);
+        for steps in [Steps::default(), short] {
+            let (made, num_steps) = make_in(steps, set, Metric::L2, Bits::Four, options, false);
+            let found = (crc32c::crc32c(&made.meta), crc32c::crc32c(&made.adjacency));
+            assert_eq!(found, (meta_crc, adjacency_crc), "{name} {steps:?}");
+            // Each vector is linked, filled in, offered to others, summed, compared with the mean and reached.
+            assert!(steps.linked > 1 || num_steps >= 6 * set.len(), "{name}: {num_steps} steps");
+        }
     }
 }

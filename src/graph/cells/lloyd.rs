@@ -60,6 +60,14 @@ impl Centers {
         self.compare(vectors, range, keys, |_, keys| out.push(argmin(keys).0));
     }
 
+    /// Appends the mean of vectors, of which `row` of `rows` is one; clears the sums.
+    pub(in crate::graph) fn push_mean(&mut self, mean: &mut Means, rows: &FixedRows, row: usize) {
+        let ix = self.len();
+        self.rows.push_row(rows, row);
+        self.half_squares.push(0);
+        mean.apply(self, ix);
+    }
+
     pub(super) fn set(&mut self, ix: usize, sums: &[i64], count: u32) {
         self.rows.set_mean(ix, sums, count);
         self.half_squares[ix] = half_square(self.rows.row(ix));

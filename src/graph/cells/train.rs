@@ -352,15 +352,29 @@ pub(in crate::graph) struct Lists {
 impl Lists {
     /// Sorts pairs of list and row by list, keeping the order of the rows.
     pub(in crate::graph) fn new(num_lists: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
-        let mut starts = vec![0; num_lists + 1];
-        pairs.clone().for_each(|(list, _)| starts[list as usize + 1] += 1);
-        (0..num_lists).for_each(|list| starts[list + 1] += starts[list]);
-        let (mut next, mut rows) = (starts.clone(), vec![0; starts[num_lists] as usize]);
-        for (list, row) in pairs {
-            rows[next[list as usize] as usize] = row;
-            next[list as usize] += 1;
+        let mut lens = vec![0; num_lists];
+        pairs.clone().for_each(|(list, _)| lens[list as usize] += 1);
+        let mut lists = Self::with_lens(&lens);
+        pairs.for_each(|(list, row)| lists.push(list, row));
+        lists
+    }
+
+    /// Lists to fill by [`Self::push`], which are what they should be when as many rows as that were pushed.
+    pub(in crate::graph) fn with_lens(lens: &[u32]) -> Self {
+        // Where a list's next row goes is kept in the place of its end, and is its end when it is full.
+        let (mut starts, mut total) = (vec![0], 0);
+        for len in lens {
+            starts.push(total);
+            total += len;
         }
-        Self { starts, rows }
+        Self { starts, rows: vec![0; total as usize] }
+    }
+
+    /// Appends a row to a list.
+    pub(in crate::graph) fn push(&mut self, list: u32, row: u32) {
+        let next = &mut self.starts[list as usize + 1];
+        self.rows[*next as usize] = row;
+        *next += 1;
     }
 
     pub(in crate::graph) fn list(&self, list: usize) -> &[u32] {

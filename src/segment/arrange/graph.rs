@@ -52,8 +52,7 @@ impl GraphParts {
         while builder.step() {
             source.turn().await?;
         }
-        let mut adjacency = Vec::new();
-        let meta = builder.finish(&mut adjacency);
+        let (meta, adjacency) = builder.finish();
         Ok(Graph { meta, adjacency })
     }
 }
@@ -91,8 +90,8 @@ impl Graph {
                     walk.feed(&blocks, true, |candidate| candidates.push(candidate))?;
                 }
                 recorder.record(query_ix, stage, &mut candidates, neighbours);
+                source.turn().await?;
             }
-            source.turn().await?;
         }
         Ok(recorder.finish())
     }
