@@ -1,28 +1,59 @@
 //! Integer products of packed codes, many rows per call: what quantized scoring consists of.
 //!
-//! The loops are written once, in a form compilers vectorise: integer sums may be reordered freely, so scalar and
-//! vector code agree exactly. On x86-64 they are compiled a second time with AVX2 and POPCNT; on wasm `i64.popcnt`
-//! is as fast as a vector one.
+//! Each loop is written once in a form compilers vectorise: integer sums may be reordered freely, so scalar and vector
+//! code agree exactly. Where a compiler does not see what an instruction set can do, a file beside this one says it.
 
-/// Integers whose stripes are combined with one row: the bits of a 4-bit query.
-pub const QUERY_STRIPES: usize = 4;
+#[cfg(target_arch = "x86_64")]
+#[path = "packed_x86.rs"]
+mod x86;
 
-/// Products of a 4-bit query with rows of `DOC_STRIPES` bits per component, each row `DOC_STRIPES` stripes of
-/// `words` little-endian 64-bit words. `query` is [`QUERY_STRIPES`] stripes of `words`, low bits first.
+/// Bits of a component of a query for rows of stripes.
+const QUERY_BITS: usize = 4;
+
+/// A query of 4-bit levels, for rows of 1 or 2 bits: per 64 components a word of each of its bits, low bits first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StripeQuery(Vec<[u64; QUERY_BITS]>);
+
+impl StripeQuery {
+    /// The levels of all components, each below 16.
+    pub fn new(levels: &[u8]) -> Self {
+        let word =
+            |chunk: &[u8], bit| chunk.iter().rev().fold(0, |word, level| word << 1 | u64::from(level >> bit & 1));
+        Self(levels.chunks(64).map(|chunk| std::array::from_fn(|bit| word(chunk, bit))).collect())
+    }
+
+    /// Words per stripe of a row.
+    pub fn words(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// Products of a 4-bit query with rows of `DOC_STRIPES` bits per component, each row `DOC_STRIPES` stripes of as many
+/// little-endian 64-bit words as the query has.
 ///
 /// # Panics
 /// If a length does not fit; so do the other functions of this file.
-pub fn stripe_dots<const DOC_STRIPES: usize>(query: &[u64], rows: &[u8], out: &mut [u32]) {
-    let words = query.len() / QUERY_STRIPES;
-    assert_eq!(query.len(), words * QUERY_STRIPES, "a query has {QUERY_STRIPES} stripes");
+pub fn stripe_dots<const DOC_STRIPES: usize>(query: &StripeQuery, rows: &[u8], out: &mut [u32]) {
+    let words = query.words();
     assert_eq!(rows.len(), out.len() * words * DOC_STRIPES * 8, "rows of {DOC_STRIPES} stripes of {words} words");
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("popcnt") && is_x86_feature_detected!("avx2") {
-        // SAFETY: both features were detected on this CPU just above.
-        unsafe { x86::stripe_dots::<DOC_STRIPES>(query, rows, out) };
+    if words == 0 {
+        out.fill(0);
         return;
     }
-    stripe_body::<DOC_STRIPES>(query, rows, out);
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq") {
+            // SAFETY: both features were detected on this CPU just above.
+            unsafe { x86::stripe_dots_wide::<DOC_STRIPES>(&query.0, rows, out) };
+            return;
+        }
+        if is_x86_feature_detected!("popcnt") {
+            // SAFETY: popcnt was detected on this CPU just above.
+            unsafe { x86::stripe_dots::<DOC_STRIPES>(&query.0, rows, out) };
+            return;
+        }
+    }
+    stripe_body::<DOC_STRIPES>(&query.0, rows, out);
 }
 
 /// Products of byte levels: `query` has one byte per component, padded with zeros to the length of a row.
@@ -43,7 +74,7 @@ pub fn byte_dots(query: &[u8], rows: &[u8], out: &mut [u32]) {
 pub fn nibble_dots(query: &[u8], rows: &[u8], out: &mut [u32]) {
     assert_eq!(rows.len() * 2, out.len() * query.len(), "rows half as long as the query");
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
+    if is_x86_feature_detected!("avx2") && !query.is_empty() {
         // SAFETY: avx2 was detected on this CPU just above.
         unsafe { x86::nibble_dots(query, rows, out) };
         return;
@@ -52,22 +83,16 @@ pub fn nibble_dots(query: &[u8], rows: &[u8], out: &mut [u32]) {
 }
 
 #[inline(always)]
-fn stripe_body<const DOC_STRIPES: usize>(query: &[u64], rows: &[u8], out: &mut [u32]) {
-    let words = query.len() / QUERY_STRIPES;
-    if words == 0 {
-        out.fill(0);
-        return;
-    }
-    let stripes: [&[u64]; QUERY_STRIPES] = std::array::from_fn(|bit| &query[bit * words..(bit + 1) * words]);
+fn stripe_body<const DOC_STRIPES: usize>(query: &[[u64; QUERY_BITS]], rows: &[u8], out: &mut [u32]) {
     let (row_words, _) = rows.as_chunks::<8>();
-    for (row, out) in row_words.chunks_exact(words * DOC_STRIPES).zip(out) {
+    for (row, out) in row_words.chunks_exact(query.len() * DOC_STRIPES).zip(out) {
         let mut sum = 0;
-        for (doc_bit, doc_stripe) in row.chunks_exact(words).enumerate() {
-            let mut counts = [0u32; QUERY_STRIPES];
-            for (ix, word) in doc_stripe.iter().enumerate() {
+        for (doc_bit, doc_stripe) in row.chunks_exact(query.len()).enumerate() {
+            let mut counts = [0u32; QUERY_BITS];
+            for (word, planes) in doc_stripe.iter().zip(query) {
                 let word = u64::from_le_bytes(*word);
-                for (count, stripe) in counts.iter_mut().zip(&stripes) {
-                    *count += (word & stripe[ix]).count_ones();
+                for (count, plane) in counts.iter_mut().zip(planes) {
+                    *count += (word & plane).count_ones();
                 }
             }
             let weighed = counts.iter().enumerate().map(|(bit, count)| count << bit).sum::<u32>();
@@ -104,24 +129,5 @@ fn nibble_body(query: &[u8], rows: &[u8], out: &mut [u32]) {
                 + i32::from(i16::from(byte >> 4)) * i32::from(i16::from(high));
         }
         *out = sum as u32;
-    }
-}
-
-/// The same loops for x86-64 with AVX2 and POPCNT.
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    #[target_feature(enable = "avx2,popcnt")]
-    pub(super) fn stripe_dots<const DOC_STRIPES: usize>(query: &[u64], rows: &[u8], out: &mut [u32]) {
-        super::stripe_body::<DOC_STRIPES>(query, rows, out);
-    }
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn byte_dots(query: &[u8], rows: &[u8], out: &mut [u32]) {
-        super::byte_body(query, rows, out);
-    }
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn nibble_dots(query: &[u8], rows: &[u8], out: &mut [u32]) {
-        super::nibble_body(query, rows, out);
     }
 }

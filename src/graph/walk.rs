@@ -13,7 +13,10 @@ use std::{cmp::Reverse, collections::BinaryHeap, ops::Range};
 
 use super::{
     adjacency::GraphMeta,
-    cells::{Candidate, CellPlace, CellStream, CellsMeta, GroupQuery, PlacedCell, Probe, ProbeOptions, SeenCenter},
+    cells::{
+        Candidate, CellPlace, CellStream, CellsMeta, Found, GroupQuery, PlacedCell, Probe, ProbeOptions, SeenCenter,
+        Spread,
+    },
 };
 use crate::{
     bitset::BitSet,
@@ -112,6 +115,7 @@ pub struct Walk<'a> {
     wanted: Vec<Range<u64>>,
     wanted_groups: Vec<usize>,
     num_expanded: u32,
+    num_scored: u64,
 }
 
 /// Orders as the scores do.
@@ -173,6 +177,7 @@ impl<'a> Walk<'a> {
             wanted: Vec::new(),
             wanted_groups: Vec::new(),
             num_expanded: 0,
+            num_scored: 0,
         };
         walk.want_start();
         walk
@@ -212,9 +217,14 @@ impl<'a> Walk<'a> {
         self.num_expanded
     }
 
-    /// What [`Probe::threshold`] says.
-    pub fn threshold(&self, kth: f32, margin: f32) -> f32 {
-        self.probe.threshold(kth, margin)
+    /// What [`Probe::spread`] says.
+    pub fn spread(&self) -> Spread {
+        self.probe.spread()
+    }
+
+    /// Codes scored so far.
+    pub fn num_scored(&self) -> u64 {
+        self.num_scored + self.probe.num_scored()
     }
 
     /// Goes on after [`Self::is_done`] until it has found as many as a walk of this breadth; from further cells where
@@ -240,7 +250,7 @@ impl<'a> Walk<'a> {
     ///
     /// # Errors
     /// `corrupt`.
-    pub fn feed(&mut self, blocks: &[impl AsRef<[u8]>], fresh: bool, mut found: impl FnMut(Candidate)) -> Result<()> {
+    pub fn feed(&mut self, blocks: &[impl AsRef<[u8]>], fresh: bool, mut found: impl Found) -> Result<()> {
         if blocks.len() != self.wanted().1.len() {
             return Err(Error::invalid(format!("{} blocks for {} ranges", blocks.len(), self.wanted().1.len())));
         }
@@ -271,7 +281,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn feed_start(&mut self, blocks: &[impl AsRef<[u8]>], fresh: bool, mut found: impl FnMut(Candidate)) -> Result<()> {
+    fn feed_start(&mut self, blocks: &[impl AsRef<[u8]>], fresh: bool, mut found: impl Found) -> Result<()> {
         let (stream, wanted) = self.probe.wanted();
         let groups = wanted.iter().map(|range| self.cells.group_at(range.start));
         let groups: Vec<usize> = if stream == CellStream::Centers { groups.collect() } else { Vec::new() };
@@ -283,7 +293,7 @@ impl<'a> Walk<'a> {
         for candidate in scored {
             if self.visited.insert(candidate.ord) {
                 self.take(&candidate, true);
-                found(candidate);
+                found.push(candidate);
             }
         }
         self.want_start();
@@ -423,12 +433,7 @@ impl<'a> Walk<'a> {
         self.stage = Stage::Codes;
     }
 
-    fn feed_codes(
-        &mut self,
-        blocks: &[impl AsRef<[u8]>],
-        fresh: bool,
-        found: &mut impl FnMut(Candidate),
-    ) -> Result<()> {
+    fn feed_codes(&mut self, blocks: &[impl AsRef<[u8]>], fresh: bool, found: &mut impl Found) -> Result<()> {
         let scoring = std::mem::take(&mut self.scoring);
         for ((cell, range), block) in scoring.iter().zip(blocks) {
             let Some(center) = self.center(cell) else { continue };
@@ -437,8 +442,9 @@ impl<'a> Walk<'a> {
                 let reached = self.reached[ix];
                 let Some(group) = &self.groups[cell.group] else { break };
                 let candidate = self.probe.estimate(cell, &center, &group.query, body, reached.ord);
+                self.num_scored += 1;
                 self.take(&candidate, reached.through_passing);
-                found(candidate);
+                found.push(candidate);
             }
         }
         self.scoring = scoring;

@@ -8,7 +8,7 @@ use crate::{
     error::Result,
     graph::{
         GraphStream, Walk,
-        cells::{Candidate, CellStream, Probe},
+        cells::{CellStream, Found, Probe, Spread},
     },
     segment::SectionKind,
 };
@@ -43,7 +43,7 @@ impl Look<'_> {
     }
 
     /// Takes them; blocks that are not `fresh` stayed in memory.
-    pub fn feed(&mut self, blocks: &[impl AsRef<[u8]>], fresh: bool, found: impl FnMut(Candidate)) -> Result<()> {
+    pub fn feed(&mut self, blocks: &[impl AsRef<[u8]>], fresh: bool, found: impl Found) -> Result<()> {
         match self {
             Self::Probe(probe) => probe.feed(blocks, fresh, found),
             Self::Walk(walk) => walk.feed(blocks, fresh, found),
@@ -78,15 +78,24 @@ impl Look<'_> {
     /// most. A walk knows of none.
     pub fn widen(&mut self, bar: f32, margin: f32, group_margin: f32, limit: u32) {
         if let Self::Probe(probe) = self {
-            probe.widen(probe.threshold(bar, margin), probe.threshold(bar, group_margin), limit);
+            let spread = probe.spread();
+            probe.widen(spread.threshold(bar, margin), spread.threshold(bar, group_margin), limit);
         }
     }
 
-    /// The estimate above which vectors are worth an exact score, `bar` being the k-th best one.
-    pub fn threshold(&self, bar: f32, margin: f32) -> f32 {
+    /// What differences of its estimates grow with.
+    pub fn spread(&self) -> Spread {
         match self {
-            Self::Probe(probe) => probe.threshold(bar, margin),
-            Self::Walk(walk) => walk.threshold(bar, margin),
+            Self::Probe(probe) => probe.spread(),
+            Self::Walk(walk) => walk.spread(),
+        }
+    }
+
+    /// Codes scored.
+    pub fn num_scored(&self) -> u64 {
+        match self {
+            Self::Probe(probe) => probe.num_scored(),
+            Self::Walk(walk) => walk.num_scored(),
         }
     }
 

@@ -7,6 +7,7 @@ mod ask;
 mod batch;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod bound_tests;
+mod candidates;
 mod collapse;
 mod column_ask;
 #[cfg(all(test, not(target_arch = "wasm32")))]

@@ -6,8 +6,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::HashMap;
-
 use futures_util::future::try_join;
 
 use super::{ask::VectorAsk, flow::Search, probing::Probed};
@@ -20,7 +18,7 @@ use crate::{
         request::{GpuMode, VectorMode},
     },
     storage::File,
-    topk::{Scored, TopK},
+    topk::{Scored, TopK, order},
 };
 
 /// Rows that pass a filter are scanned up to so many bytes of them, about 680 of 384 dimensions, and where they are less
@@ -132,14 +130,11 @@ impl<F: File> Search<'_, F> {
 
 /// The best `k` documents that score `least` or more, each with its best score.
 fn best_of(found: impl IntoIterator<Item = (DocAddress, f32)>, k: usize, least: f32) -> Vec<(DocAddress, f32)> {
-    let mut best: HashMap<DocAddress, f32> = HashMap::new();
-    for (address, score) in found.into_iter().filter(|&(_, score)| score >= least) {
-        let known = best.entry(address).or_insert(score);
-        *known = known.max(score);
-    }
+    let mut found: Vec<(DocAddress, f32)> = found.into_iter().filter(|&(_, score)| score >= least).collect();
+    order::by_key(&mut found, |(address, _)| u64::from(address.segment.0) << 32 | u64::from(address.doc.0));
     let mut top = TopK::new(k);
-    best.into_iter().for_each(|(address, score)| {
-        top.push(score, address);
-    });
+    for of_doc in found.chunk_by(|a, b| a.0 == b.0) {
+        top.push(of_doc.iter().fold(f32::NEG_INFINITY, |best, (_, score)| best.max(*score)), of_doc[0].0);
+    }
     top.into_sorted_vec().into_iter().map(|Scored { ord, score }| (ord, score)).collect()
 }

@@ -16,9 +16,17 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
-use super::{ask::VectorAsk, batch::Batch, flow::Search, look::Look, nearest::VectorLeg, rescore::Row};
+use super::{
+    ask::VectorAsk,
+    batch::Batch,
+    candidates::{Candidates, Keep, estimate_of, falling},
+    flow::Search,
+    look::Look,
+    nearest::VectorLeg,
+    rescore::Row,
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     gpu::SegmentRows,
@@ -29,7 +37,7 @@ use crate::{
     schema::Metric,
     segment::SearchFile,
     storage::File,
-    topk::order::{self, float_key},
+    topk::order,
     vectors::VectorQuery,
 };
 
@@ -104,7 +112,7 @@ struct Work<'s> {
     look: Look<'s>,
     step: u32,
     reach: Reach,
-    candidates: Vec<Candidate>,
+    candidates: Candidates,
 }
 
 impl<F: File> Search<'_, F> {
@@ -120,9 +128,13 @@ impl<F: File> Search<'_, F> {
         if k == 0 || probed.is_empty() {
             return Ok(leg);
         }
+        let least = least_estimate(vector);
+        let several = probed.iter().any(|one| !one.rows.reader.is_single_valued());
+        let reaches: Vec<Reach> = probed.iter().map(|one| reach(vector, one, k)).collect();
+        let most = reaches.iter().map(|reach| if reach.row_margin.is_some() { reach.longest } else { reach.shortlist });
+        let most = most.fold(k, usize::max);
         let mut works = Vec::new();
-        for (rows_ix, one) in probed.iter().enumerate() {
-            let reach = reach(vector, one, k);
+        for (rows_ix, (one, &reach)) in probed.iter().zip(&reaches).enumerate() {
             let look = |query: &[f32]| match one.graph {
                 Some(graph) => {
                     let options = WalkOptions { breadth: reach.step, ..WalkOptions::default() };
@@ -134,19 +146,21 @@ impl<F: File> Search<'_, F> {
                     Look::Probe(Box::new(Probe::new(one.cells, query, options)))
                 }
             };
-            works.extend(queries.iter().enumerate().map(|(query_ix, query)| Work {
-                rows_ix,
-                query: query_ix,
-                look: look(query),
-                step: reach.step,
-                reach,
-                candidates: Vec::new(),
+            let keep = Keep {
+                most: Some(most).filter(|_| !several),
+                margin: reach.row_margin,
+                k,
+                least,
+                enough: reach.enough,
+            };
+            works.extend(queries.iter().enumerate().map(|(query_ix, query)| {
+                let look = look(query);
+                let candidates = Candidates::new(keep, look.spread());
+                Work { rows_ix, query: query_ix, look, step: reach.step, reach, candidates }
             }));
         }
         works.sort_by_key(|work| work.query);
-        let least = least_estimate(vector);
         self.estimate(vector, probed, &mut works, k, least, &mut leg).await?;
-        let several = probed.iter().any(|one| !one.rows.reader.is_single_valued());
         let mut rows = Vec::new();
         for of_query in works.chunk_by(|a, b| a.query == b.query) {
             rows.extend(shortlisted(of_query, k, least, several));
@@ -179,12 +193,15 @@ impl<F: File> Search<'_, F> {
             for work in works.iter() {
                 let (kind, wanted) = work.look.wanted();
                 let segment = probed[work.rows_ix].rows.segment.0 as usize;
+                let mut push = |range: &Range<u64>| batch.push(segment, kind, vector.field, range.clone());
                 // Several queries may want one cell: it is read once.
-                let of_work = wanted.iter().map(|range| {
-                    let key = (segment, kind as u8, range.start);
-                    *known.entry(key).or_insert_with(|| batch.push(segment, kind, vector.field, range.clone()))
-                });
-                slots.push(of_work.collect::<Vec<_>>());
+                let mut push_once = |range: &Range<u64>| {
+                    if works.len() == probed.len() {
+                        return push(range);
+                    }
+                    *known.entry((segment, kind as u8, range.start)).or_insert_with(|| push(range))
+                };
+                slots.push(wanted.iter().map(&mut push_once).collect::<Vec<_>>());
             }
             if batch.is_empty() {
                 break;
@@ -195,18 +212,13 @@ impl<F: File> Search<'_, F> {
             for (work, slots) in works.iter_mut().zip(&slots).filter(|(_, slots)| !slots.is_empty()) {
                 let blocks = slots.iter().map(|&slot| fetched.get(slot)).collect::<Result<Vec<_>>>()?;
                 let accept = probed[work.rows_ix].rows.accept;
-                let candidates = &mut work.candidates;
-                work.look.feed(&blocks, fresh, |candidate| {
-                    leg.codes_scored += 1;
-                    if accept.is_none_or(|accept| accept.contains(candidate.doc)) {
-                        candidates.push(candidate);
-                    }
-                })?;
+                work.look.feed(&blocks, fresh, work.candidates.accepting(accept))?;
             }
             for of_query in works.chunk_by_mut(|a, b| a.query == b.query) {
                 go_on(of_query, probed, k, least);
             }
         }
+        leg.codes_scored = works.iter().map(|work| work.look.num_scored()).sum();
         leg.cells_probed = works.iter().map(|work| u64::from(work.look.num_probed())).sum();
         leg.vectors_expanded = works.iter().map(|work| u64::from(work.look.num_expanded())).sum();
         Ok(())
@@ -220,8 +232,7 @@ fn go_on<F>(works: &mut [Work<'_>], probed: &[Probed<'_, F>], k: usize, least: f
     }
     let mut is_short = false;
     for work in works.iter_mut() {
-        let single = probed[work.rows_ix].rows.reader.is_single_valued();
-        if num_docs(&work.candidates, single) < work.reach.enough && !work.look.is_exhausted() {
+        if work.candidates.num_docs() < work.reach.enough && !work.look.is_exhausted() {
             // Twice as many as before: few waves, however rare the documents that pass.
             work.step = work.step.saturating_mul(2);
             work.look.resume(work.step);
@@ -243,7 +254,7 @@ fn go_on<F>(works: &mut [Work<'_>], probed: &[Probed<'_, F>], k: usize, least: f
 
 /// The estimate that a vector must come near to matter: the k-th best, or the least that is asked for.
 fn bar(works: &[Work<'_>], k: usize, least: f32, single: bool) -> f32 {
-    let candidates = works.iter().flat_map(|work| work.candidates.iter().map(move |one| (work.rows_ix, one)));
+    let candidates = works.iter().flat_map(|work| work.candidates.kept().iter().map(move |one| (work.rows_ix, one)));
     let mut estimates: Vec<u64> = if single {
         candidates.map(|(_, one)| falling(one.estimate)).collect()
     } else {
@@ -257,23 +268,7 @@ fn bar(works: &[Work<'_>], k: usize, least: f32, single: bool) -> f32 {
     if estimates.len() < k {
         return least;
     }
-    order::float_of(!(order::select(&mut estimates, k - 1) as u32)).max(least)
-}
-
-/// A key that is smaller for larger estimates.
-fn falling(estimate: f32) -> u64 {
-    u64::from(!float_key(estimate))
-}
-
-/// Documents among candidates.
-fn num_docs(candidates: &[Candidate], single: bool) -> usize {
-    if single {
-        return candidates.len();
-    }
-    let mut docs: Vec<u32> = candidates.iter().map(|candidate| candidate.doc).collect();
-    docs.sort_unstable();
-    docs.dedup();
-    docs.len()
+    estimate_of(order::select(&mut estimates, k - 1)).max(least)
 }
 
 /// `min_score` in the unit of estimates.
@@ -348,12 +343,12 @@ fn shortlisted(works: &[Work<'_>], k: usize, least: f32, several: bool) -> Vec<R
     for work in works {
         let (rows_ix, query) = (work.rows_ix, work.query);
         let row = |candidate: &Candidate| Row { rows_ix, ord: candidate.ord, doc: candidate.doc, query };
-        found.extend(work.candidates.iter().map(|candidate| (candidate.estimate, row(candidate))));
+        found.extend(work.candidates.kept().iter().map(|candidate| (candidate.estimate, row(candidate))));
         longest = longest.max(work.reach.longest);
         match work.reach.row_margin {
             Some(margin) => {
-                let threshold = work.look.threshold(bar, margin);
-                near += work.candidates.iter().filter(|candidate| candidate.estimate >= threshold).count();
+                let threshold = work.look.spread().threshold(bar, margin);
+                near += work.candidates.kept().iter().filter(|candidate| candidate.estimate >= threshold).count();
             }
             None => len = len.max(work.reach.shortlist),
         }

@@ -3,8 +3,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::HashMap;
-
 use super::{flow::Search, probing::Probed};
 use crate::{
     error::{Error, Result},
@@ -31,7 +29,7 @@ pub(super) struct Row {
 type Ring<'p, 's, F> = (&'p Probed<'s, SearchFile<F>>, Vec<RowWindow>, &'p [Row]);
 
 impl<F: File> Search<'_, F> {
-    /// Scores `rows`, which ascend; per query each document with its best score, in no order.
+    /// Scores `rows`, which ascend; per query their documents, one once for each of its rows.
     pub(super) async fn rescore(
         &self,
         probed: &[Probed<'_, SearchFile<F>>],
@@ -54,14 +52,14 @@ impl<F: File> Search<'_, F> {
             }
             one.rows.file.prefetch(&ahead);
         }
-        let mut best: Vec<HashMap<DocAddress, f32>> = vec![HashMap::new(); queries.len()];
+        let mut scored: Vec<Vec<(DocAddress, f32)>> = vec![Vec::new(); queries.len()];
         for (one, windows, ring) in parts {
             let in_file = |window: &RowWindow| one.rows.offset + window.bytes.start..one.rows.offset + window.bytes.end;
             let file = one.rows.file;
             let bytes = file.read_ranges(&windows.iter().map(in_file).collect::<Vec<_>>()).await?;
             let stayed = file.as_slice().is_some() || self.trace.counts().requests == requests;
             let verify = if stayed { Verify::Unseen } else { Verify::All };
-            for (query_ix, (query, best)) in queries.iter().zip(&mut best).enumerate() {
+            for (query_ix, (query, scored)) in queries.iter().zip(&mut scored).enumerate() {
                 let of_query = ring.iter().filter(|row| row.query == query_ix);
                 let (mut components, mut addresses) = (Vec::new(), Vec::new());
                 for row in of_query {
@@ -74,13 +72,10 @@ impl<F: File> Search<'_, F> {
                 }
                 let mut scores = vec![0.0; components.len()];
                 query.score_rows(&components, &mut scores);
-                for (address, score) in addresses.into_iter().zip(scores) {
-                    let known = best.entry(address).or_insert(score);
-                    *known = known.max(score);
-                }
+                scored.extend(addresses.into_iter().zip(scores));
             }
             self.cancel.check()?;
         }
-        Ok(best.into_iter().map(|best| best.into_iter().collect()).collect())
+        Ok(scored)
     }
 }

@@ -3,10 +3,9 @@
 //! All arithmetic is exact or in a fixed order, so that the table is the same on every machine.
 
 use super::{
-    format::CellsMeta,
+    format::{CellsMeta, square},
     lloyd::half_square,
     probe::{Candidate, Probe},
-    writer::square,
 };
 use crate::{
     codec::Reader,
@@ -47,7 +46,7 @@ pub struct Calibration {
 }
 
 /// How far below the k-th best estimate something may lie that is among the k nearest; see
-/// [`Probe::threshold`](super::Probe::threshold).
+/// [`Spread::threshold`](super::Spread::threshold).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Margins {
     /// The rank of its cell.
@@ -236,7 +235,7 @@ impl Recorder {
             return;
         };
         let kind = usize::from(is_noise(query));
-        let spread = probe.spread(kth.estimate).max(f32::MIN_POSITIVE);
+        let spread = probe.spread().at(kth.estimate).max(f32::MIN_POSITIVE);
         // Of what no probe came to it is known only that its cell ranks below all others.
         let least = candidates.iter().map(|one| one.cell_rank).fold(first.cell_rank, f32::min);
         for &ord in neighbours {

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use super::{
+    format::square,
     lloyd::{BLOCK, Centers},
     order::chain,
     spill::NearCells,
     train::{Lists, Rows, compare_cells, nearest_groups},
-    writer::square,
 };
 use crate::{
     distance::fixed::{FIXED_NORM, FixedRows},

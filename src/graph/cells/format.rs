@@ -184,6 +184,8 @@ pub struct CellsMeta {
     pub(super) groups: Vec<Group>,
     /// `[groups x dims]`.
     pub(super) group_centers: Vec<f32>,
+    /// Their squared norms, not stored.
+    pub(super) group_squares: Vec<f32>,
     pub(super) calibration: Calibration,
     /// Of codes of that kind.
     pub(super) pq: Option<PqModel>,
@@ -283,7 +285,7 @@ impl CellsMeta {
 
     /// Bytes of memory.
     pub fn memory_bytes(&self) -> usize {
-        let groups = self.groups.len() * size_of::<Group>() + self.group_centers.len() * 4;
+        let groups = self.groups.len() * size_of::<Group>() + (self.group_centers.len() + self.group_squares.len()) * 4;
         let pq = self.pq.as_ref().map_or(0, PqModel::memory_bytes);
         groups + self.inline_centers.len() + self.seen.0.len() * 8 + pq
     }
@@ -510,6 +512,9 @@ impl CellsMeta {
             }
             shape.code = CodeKind::Product(pq.subspaces() as u16);
         }
+        let group_centers: Vec<f32> =
+            centers.as_chunks::<4>().0.iter().map(|&value| f32::from_le_bytes(value)).collect();
+        let group_squares = group_centers.chunks_exact(dims as usize).map(|center| square(center) as f32).collect();
         let mut meta = Self {
             shape,
             centered,
@@ -517,7 +522,8 @@ impl CellsMeta {
             count,
             num_cells,
             groups: Vec::with_capacity(num_groups),
-            group_centers: centers.as_chunks::<4>().0.iter().map(|&value| f32::from_le_bytes(value)).collect(),
+            group_centers,
+            group_squares,
             calibration,
             pq,
             inline_centers: tail.rest().to_vec(),
@@ -587,4 +593,9 @@ pub(super) fn verified<'a>(block: &'a [u8], what: &str) -> Result<&'a [u8]> {
         return Err(Error::corrupt(what, format!("checksum {found:08x}, {stored:08x} on record")));
     }
     Ok(body)
+}
+
+/// Squared norm.
+pub(super) fn square(vector: &[f32]) -> f64 {
+    vector.iter().map(|&v| f64::from(v) * f64::from(v)).sum()
 }

@@ -8,18 +8,14 @@
 use std::ops::Range;
 
 use super::{
-    format::{CRC_BYTES, CellsMeta, CodeKind, ORD_BYTES, PlacedCell, TERMS_BYTES, verified},
+    format::{CRC_BYTES, CellsMeta, ORD_BYTES, PlacedCell, TERMS_BYTES, verified},
+    query::{Query, Terms},
     runs,
-    writer::{normalized, square},
 };
 use crate::{
     bitset::BitSet,
     distance::{self, packed},
     error::{Error, Result},
-    quant::{
-        osq::{Bits, assign_levels, push_stripe},
-        pq::PqTable,
-    },
     schema::Metric,
     topk::order::{self, float_key},
 };
@@ -67,6 +63,53 @@ pub struct Candidate {
     pub cell_rank: f32,
 }
 
+/// What differences of a query's estimates grow with, so that a margin measured with some queries holds for others.
+#[derive(Debug, Clone, Copy)]
+pub struct Spread {
+    metric: Metric,
+    /// Length of the query.
+    length: f32,
+}
+
+impl Spread {
+    /// Of a query of this squared length.
+    pub fn new(metric: Metric, square: f32) -> Self {
+        Self { metric, length: square.sqrt() }
+    }
+
+    /// How far below the estimate `kth` a cell may rank whose vectors may still be better, or a vector be estimated:
+    /// `margin` is one that [`Calibration`](super::Calibration) measured.
+    pub fn threshold(self, kth: f32, margin: f32) -> f32 {
+        kth - margin * self.at(kth)
+    }
+
+    pub(super) fn at(self, kth: f32) -> f32 {
+        match self.metric {
+            Metric::Cosine => 1.0,
+            Metric::Dot => self.length,
+            // |q - x|² changes by 2 |q - x| for each unit of way, and estimates err with the length of the query too.
+            Metric::L2 => (-kth).max(0.0).sqrt() + self.length,
+        }
+    }
+}
+
+/// Takes estimated vectors; a closure takes all of them.
+pub trait Found {
+    /// Takes one.
+    fn push(&mut self, candidate: Candidate);
+
+    /// Vectors estimated below this are of no use: they need not be handed out.
+    fn floor(&self) -> f32 {
+        f32::NEG_INFINITY
+    }
+}
+
+impl<F: FnMut(Candidate)> Found for F {
+    fn push(&mut self, candidate: Candidate) {
+        self(candidate);
+    }
+}
+
 /// One query against the cells of one segment.
 #[derive(Debug)]
 pub struct Probe<'a> {
@@ -80,7 +123,8 @@ pub struct Probe<'a> {
     group_ranks: Vec<f32>,
     opened: usize,
     num_probed: u32,
-    /// Cells seen and not yet scored, best last.
+    num_scored: u64,
+    /// Cells seen and not yet scored.
     cells: Vec<RankedCell>,
     wanted: Vec<Range<u64>>,
     stage: Stage,
@@ -113,12 +157,11 @@ struct RankedCell {
     bytes: u64,
 }
 
-/// Weight of a center's squared norm in its rank for dot products: half of it would be the nearest center, none the
-/// one with the largest product; in between finds most neighbours (measured on sentence vectors).
-const NORM_WEIGHT: f32 = 0.25;
 /// A cell that ranks n-th is worth 1 / (n + this)²: neighbours of questions in 99,000 sentences lie in the first cell
 /// (3.4 of ten), in the 12th (0.12), in the 96th (0.006) about so.
 const GAIN_OFFSET: f64 = 10.0;
+/// Estimates that are compared with the floor together.
+const GLANCE: usize = 16;
 /// So many times as many centers are looked at where they are in memory and codes take long to come.
 const PINNED_FACTOR: usize = 4;
 
@@ -128,9 +171,10 @@ impl<'a> Probe<'a> {
     /// # Panics
     /// If the query has other dimensions.
     pub fn new(meta: &'a CellsMeta, query: &[f32], options: ProbeOptions) -> Self {
-        Self::start(meta, query, options, |vector, rows, dots, norms| {
-            let rows: Vec<&[u8]> = rows.iter().map(|row| bytemuck::cast_slice(row)).collect();
-            distance::dots_and_norms(vector, &rows, dots, norms);
+        Self::start(meta, query, options, |vector, dots| {
+            let rows: Vec<&[u8]> =
+                (0..dots.len()).map(|group| bytemuck::cast_slice(meta.group_center(group))).collect();
+            distance::dots(vector, &rows, dots);
         })
     }
 
@@ -139,10 +183,10 @@ impl<'a> Probe<'a> {
     /// # Panics
     /// As [`Self::new`].
     pub fn reproducible(meta: &'a CellsMeta, query: &[f32], options: ProbeOptions) -> Self {
-        Self::start(meta, query, options, |vector, rows, dots, norms| {
-            for ((row, dot), norm) in rows.iter().zip(dots).zip(norms) {
-                *dot = vector.iter().zip(*row).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>() as f32;
-                *norm = square(row) as f32;
+        Self::start(meta, query, options, |vector, dots| {
+            for (group, dot) in dots.iter_mut().enumerate() {
+                let row = meta.group_center(group);
+                *dot = vector.iter().zip(row).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>() as f32;
             }
         })
     }
@@ -151,15 +195,15 @@ impl<'a> Probe<'a> {
         meta: &'a CellsMeta,
         query: &[f32],
         options: ProbeOptions,
-        products: impl FnOnce(&[f32], &[&[f32]], &mut [f32], &mut [f32]),
+        products: impl FnOnce(&[f32], &mut [f32]),
     ) -> Self {
         assert_eq!(query.len(), meta.shape.dims as usize, "query and vectors have one dimension");
         let query = Query::new(query, meta);
-        let rows: Vec<&[f32]> = (0..meta.num_groups()).map(|group| meta.group_center(group)).collect();
-        let (mut dots, mut norms) = (vec![0.0; rows.len()], vec![0.0; rows.len()]);
-        products(&query.vector, &rows, &mut dots, &mut norms);
-        let ranks: Vec<f32> = dots.iter().zip(&norms).map(|(&dot, &norm)| query.rank(dot, norm)).collect();
-        let mut groups: Vec<u32> = (0..rows.len() as u32).collect();
+        let mut dots = vec![0.0; meta.num_groups()];
+        products(&query.vector, &mut dots);
+        let ranks: Vec<f32> =
+            dots.iter().zip(&meta.group_squares).map(|(&dot, &square)| query.rank(dot, square)).collect();
+        let mut groups: Vec<u32> = (0..dots.len() as u32).collect();
         order::by_largest(&mut groups, |&group| float_key(ranks[group as usize]).into());
         let mut probe = Self {
             meta,
@@ -170,6 +214,7 @@ impl<'a> Probe<'a> {
             group_ranks: ranks,
             opened: 0,
             num_probed: 0,
+            num_scored: 0,
             cells: Vec::new(),
             wanted: Vec::new(),
             stage: Stage::Done,
@@ -234,25 +279,19 @@ impl<'a> Probe<'a> {
         true
     }
 
-    /// How far below the estimate `kth` a cell may rank whose vectors may still be better, or a vector be estimated:
-    /// `margin` is one that [`Calibration`](super::Calibration) measured.
-    pub fn threshold(&self, kth: f32, margin: f32) -> f32 {
-        kth - margin * self.spread(kth)
-    }
-
-    /// What differences of estimates grow with, so that a margin measured with some queries holds for others.
-    pub(super) fn spread(&self, kth: f32) -> f32 {
-        match self.query.metric {
-            Metric::Cosine => 1.0,
-            Metric::Dot => self.query.square.sqrt(),
-            // |q - x|² changes by 2 |q - x| for each unit of way, and estimates err with the length of the query too.
-            Metric::L2 => (-kth).max(0.0).sqrt() + self.query.square.sqrt(),
-        }
+    /// What differences of its estimates grow with.
+    pub fn spread(&self) -> Spread {
+        Spread::new(self.query.metric, self.query.square)
     }
 
     /// Cells asked for so far.
     pub fn num_probed(&self) -> u32 {
         self.num_probed
+    }
+
+    /// Codes scored so far; those of a vector that several cells list once for each.
+    pub fn num_scored(&self) -> u64 {
+        self.num_scored
     }
 
     /// Opens groups until enough centers are known, or goes on to the codes.
@@ -285,11 +324,16 @@ impl<'a> Probe<'a> {
         self.wanted.clear();
         self.scored.clear();
         let count = (self.options.probes.max(1) as usize).min(self.cells.len());
-        order::by_key(&mut self.cells, |cell| u64::from(float_key(cell.rank)) << 32 | u64::from(!cell.first_ord));
+        let key = |cell: &RankedCell| u64::from(float_key(cell.rank)) << 32 | u64::from(!cell.first_ord);
         if self.options.request_bytes > 0 {
+            order::by_key(&mut self.cells, key);
             self.take_runs(count);
+        } else if count == self.cells.len() {
+            self.scored.append(&mut self.cells);
         } else {
-            self.scored.extend(self.cells.drain(self.cells.len() - count..));
+            let mut keys: Vec<u64> = self.cells.iter().map(key).collect();
+            let first_left = order::select(&mut keys, self.cells.len() - count - 1);
+            self.scored.extend(self.cells.extract_if(.., |cell| key(cell) > first_left));
         }
         self.num_probed += self.scored.len() as u32;
         order::by_key(&mut self.scored, |cell| cell.offset);
@@ -298,8 +342,8 @@ impl<'a> Probe<'a> {
         self.stage = if self.wanted.is_empty() { Stage::Done } else { Stage::Codes };
     }
 
-    /// Moves the cells of the runs that are worth most to `scored`, of as many bytes as the best `count` take; best last
-    /// are all of them.
+    /// Moves the cells of the runs that are worth most to `scored`, of as many bytes as the best `count` take; all of them
+    /// are in order, best last.
     fn take_runs(&mut self, count: usize) {
         let best = &self.cells[self.cells.len() - count..];
         let budget = best.iter().map(|cell| cell.bytes).sum::<u64>().min(self.options.code_bytes);
@@ -329,12 +373,12 @@ impl<'a> Probe<'a> {
         });
     }
 
-    /// Takes what [`Self::wanted`] asked for, and hands each estimated vector to `found`, once. Blocks that are not `fresh`
-    /// stayed in memory: they are not checked a second time.
+    /// Takes what [`Self::wanted`] asked for, and hands each vector estimated at `found`'s floor or above to it, once.
+    /// Blocks that are not `fresh` stayed in memory: they are not checked a second time.
     ///
     /// # Errors
     /// `corrupt`.
-    pub fn feed(&mut self, blocks: &[impl AsRef<[u8]>], fresh: bool, found: impl FnMut(Candidate)) -> Result<()> {
+    pub fn feed(&mut self, blocks: &[impl AsRef<[u8]>], fresh: bool, found: impl Found) -> Result<()> {
         if blocks.len() != self.wanted.len() {
             return Err(Error::invalid(format!("{} blocks for {} ranges", blocks.len(), self.wanted.len())));
         }
@@ -383,7 +427,7 @@ impl<'a> Probe<'a> {
         Ok(())
     }
 
-    fn feed_codes(&mut self, blocks: &[impl AsRef<[u8]>], fresh: bool, mut found: impl FnMut(Candidate)) -> Result<()> {
+    fn feed_codes(&mut self, blocks: &[impl AsRef<[u8]>], fresh: bool, mut found: impl Found) -> Result<()> {
         let shape = self.meta.shape;
         for (cell, block) in self.scored.iter().zip(blocks) {
             let block = block.as_ref();
@@ -415,29 +459,41 @@ impl<'a> Probe<'a> {
                 }
             };
             query.dots(terms, rows, len, &mut self.products, &mut self.dots);
-            let (docs, squares) = (docs.as_chunks::<4>().0, squares.as_chunks::<4>().0);
+            self.num_scored += len as u64;
+            if l2 {
+                for (dot, square) in self.dots.iter_mut().zip(squares.as_chunks::<4>().0) {
+                    *dot = 2.0 * (cell.dot + *dot) - f32::from_le_bytes(*square) - self.query.square;
+                }
+            } else {
+                self.dots.iter_mut().for_each(|dot| *dot += cell.dot);
+            }
+            let docs = docs.as_chunks::<4>().0;
             let cell_rank = self.query.in_estimates(cell.rank);
-            for (ix, dot) in self.dots.iter().enumerate() {
-                let dot = cell.dot + dot;
-                let estimate = match squares.get(ix) {
-                    Some(&square) => 2.0 * dot - f32::from_le_bytes(square) - self.query.square,
-                    None => dot,
-                };
-                let doc = u32::from_le_bytes(docs[ix]);
-                let ord = match ix.checked_sub(own) {
-                    Some(other) => u32::from_le_bytes(ords[other]),
-                    None => cell.first_ord + ix as u32,
-                };
-                if let Some(seen) = &mut self.seen {
-                    if ord >= self.meta.count {
-                        let what = format!("vector {ord} of {}", self.meta.count);
-                        return Err(Error::corrupt("codes of a vector cell", what));
-                    }
-                    if !seen.insert(ord) {
+            for (at, estimates) in (0usize..).step_by(GLANCE).zip(self.dots.chunks(GLANCE)) {
+                let floor = found.floor();
+                if estimates.iter().fold(true, |all, &estimate| all & (estimate < floor)) {
+                    continue;
+                }
+                for (ix, &estimate) in (at..).zip(estimates) {
+                    // What is no number passes.
+                    if estimate < found.floor() {
                         continue;
                     }
+                    let ord = match ix.checked_sub(own) {
+                        Some(other) => u32::from_le_bytes(ords[other]),
+                        None => cell.first_ord + ix as u32,
+                    };
+                    if let Some(seen) = &mut self.seen {
+                        if ord >= self.meta.count {
+                            let what = format!("vector {ord} of {}", self.meta.count);
+                            return Err(Error::corrupt("codes of a vector cell", what));
+                        }
+                        if !seen.insert(ord) {
+                            continue;
+                        }
+                    }
+                    found.push(Candidate { ord, doc: u32::from_le_bytes(docs[ix]), estimate, cell_rank });
                 }
-                found(Candidate { ord, doc, estimate, cell_rank });
             }
         }
         Ok(())
@@ -504,157 +560,4 @@ impl Probe<'_> {
         };
         Candidate { ord, doc: u32::from_le_bytes(docs.as_chunks::<4>().0[ix]), estimate, cell_rank: center.rank }
     }
-}
-
-/// Columns of terms: lower, step, level sum.
-struct Terms<'a> {
-    columns: &'a [[u8; 4]],
-    len: usize,
-}
-
-impl<'a> Terms<'a> {
-    fn new(bytes: &'a [u8]) -> Self {
-        let columns = bytes.as_chunks::<4>().0;
-        Self { columns, len: columns.len() / 3 }
-    }
-
-    #[inline]
-    fn get(&self, ix: usize) -> (f32, f32, f32) {
-        let float = |at: usize| f32::from_le_bytes(self.columns[at]);
-        (float(ix), float(self.len + ix), u32::from_le_bytes(self.columns[2 * self.len + ix]) as f32)
-    }
-}
-
-/// A query on equidistant levels: component ≈ lower + level * step.
-#[derive(Debug, Clone, Copy)]
-struct Levels {
-    lower: f32,
-    step: f32,
-}
-
-/// One query in every form that is compared with.
-#[derive(Debug)]
-struct Query {
-    /// Of unit length for cosine.
-    vector: Vec<f32>,
-    metric: Metric,
-    sum: f32,
-    square: f32,
-    /// 8 bits, in the order of 4-bit rows: against centers and 4-bit codes.
-    nibbles: Vec<u8>,
-    fine: Levels,
-    /// Against codes.
-    code: Code,
-    coarse: Levels,
-}
-
-#[derive(Debug)]
-enum Code {
-    /// Four stripes, against rows of so many bits.
-    Stripes(Bits, Vec<u64>),
-    /// 4-bit codes use [`Query::nibbles`].
-    Nibbles,
-    Bytes(Vec<u8>),
-    Table(PqTable),
-}
-
-impl Query {
-    fn new(query: &[f32], meta: &CellsMeta) -> Self {
-        let shape = meta.shape;
-        let mut vector = Vec::new();
-        normalized(query, shape.metric, &mut vector);
-        let mut levels = Vec::new();
-        let fine = quantize(&vector, Bits::Eight, &mut levels);
-        let half = shape.center_row_len();
-        let mut nibbles = vec![0; half * 2];
-        let (low, high) = levels.split_at(levels.len().div_ceil(2));
-        nibbles[..low.len()].copy_from_slice(low);
-        nibbles[half..half + high.len()].copy_from_slice(high);
-        let (code, coarse) = match shape.code {
-            CodeKind::Scalar(bits @ (Bits::One | Bits::Two)) => {
-                let coarse = quantize(&vector, Bits::Four, &mut levels);
-                let mut stripes = Vec::new();
-                (0..Bits::Four.count()).for_each(|bit| push_stripe(&levels, bit, &mut stripes));
-                let words = stripes.as_chunks::<8>().0.iter().map(|&word| u64::from_le_bytes(word));
-                (Code::Stripes(bits, words.collect()), coarse)
-            }
-            CodeKind::Scalar(Bits::Four) => (Code::Nibbles, fine),
-            CodeKind::Scalar(Bits::Eight) => {
-                levels.resize(shape.row_len(), 0);
-                (Code::Bytes(levels), fine)
-            }
-            CodeKind::Product(_) => {
-                let model = meta.pq.as_ref().expect("codes of a product quantizer come with it");
-                (Code::Table(PqTable::new(model, &vector)), fine)
-            }
-        };
-        let sum = vector.iter().map(|&v| f64::from(v)).sum::<f64>() as f32;
-        let square = square(&vector) as f32;
-        Self { vector, metric: shape.metric, sum, square, nibbles, fine, code, coarse }
-    }
-
-    /// Rank of a center by its product with the query and its squared norm; larger is better.
-    fn rank(&self, dot: f32, norm: f32) -> f32 {
-        match self.metric {
-            Metric::L2 => dot - 0.5 * norm,
-            Metric::Cosine => dot - NORM_WEIGHT * norm,
-            Metric::Dot => dot,
-        }
-    }
-
-    /// A center's rank in the unit of estimates.
-    fn in_estimates(&self, rank: f32) -> f32 {
-        if self.metric == Metric::L2 { 2.0 * rank - self.square } else { rank }
-    }
-
-    /// Products with the `len` vectors that `rows` stand for, relative to their center.
-    fn dots(&self, terms: &[u8], rows: &[u8], len: usize, products: &mut Vec<u32>, out: &mut Vec<f32>) {
-        products.resize(len, 0);
-        out.resize(len, 0.0);
-        if let Code::Table(table) = &self.code {
-            return table.dots(rows, out);
-        }
-        self.products(rows, products);
-        let terms = Terms::new(terms);
-        for (ix, (out, &product)) in out.iter_mut().zip(products.iter()).enumerate() {
-            *out = self.product(terms.get(ix), product, &self.coarse);
-        }
-    }
-
-    /// The product with one of them: `row` is its code, `ix` its place among the terms.
-    fn one_dot(&self, terms: &[u8], row: &[u8], ix: usize) -> f32 {
-        if let Code::Table(table) = &self.code {
-            let mut dot = [0.0];
-            table.dots(row, &mut dot);
-            return dot[0];
-        }
-        let mut product = [0];
-        self.products(row, &mut product);
-        self.product(Terms::new(terms).get(ix), product[0], &self.coarse)
-    }
-
-    /// Products with levels.
-    fn products(&self, rows: &[u8], products: &mut [u32]) {
-        match &self.code {
-            Code::Stripes(Bits::One, query) => packed::stripe_dots::<1>(query, rows, products),
-            Code::Stripes(_, query) => packed::stripe_dots::<2>(query, rows, products),
-            Code::Nibbles => packed::nibble_dots(&self.nibbles, rows, products),
-            Code::Bytes(query) => packed::byte_dots(query, rows, products),
-            Code::Table(_) => {}
-        }
-    }
-
-    /// Product of the query with lower + level * step: lower * sum(q) + step * (q.lower * sum(level) + q.step * product).
-    #[inline]
-    fn product(&self, (lower, step, level_sum): (f32, f32, f32), product: u32, levels: &Levels) -> f32 {
-        lower * self.sum + step * (levels.lower * level_sum + levels.step * product as f32)
-    }
-}
-
-/// Levels over the whole range of the components: a query is used once, so nothing is fitted.
-fn quantize(vector: &[f32], bits: Bits, levels: &mut Vec<u8>) -> Levels {
-    let (min, max) = vector.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(min, max), &v| (min.min(v), max.max(v)));
-    let interval = crate::quant::osq::Interval { lower: min, upper: max };
-    assign_levels(vector, interval, bits, levels);
-    Levels { lower: min, step: interval.step(bits) }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     calibrate::Calibration,
-    format::{CENTER_BITS, CellsMeta, CodeKind, CodeShape, Group, SeenCells},
+    format::{CENTER_BITS, CellsMeta, CodeKind, CodeShape, Group, SeenCells, square},
 };
 use crate::{
     quant::{
@@ -145,6 +145,7 @@ impl CellsWriter {
                 num_cells: 0,
                 groups: Vec::new(),
                 group_centers: Vec::new(),
+                group_squares: Vec::new(),
                 calibration: Calibration::default(),
                 pq: None,
                 inline_centers: Vec::new(),
@@ -183,6 +184,7 @@ impl CellsWriter {
             num_spilled: 0,
         });
         self.meta.group_centers.extend_from_slice(center);
+        self.meta.group_squares.push(square(center) as f32);
     }
 
     /// Appends one cell to `codes`: its center and its vectors, `[docs x dims]`, in the order of their ordinals.
@@ -355,10 +357,6 @@ impl CellsWriter {
 fn seal(out: &mut Vec<u8>, start: usize) {
     let crc = crc32c::crc32c(&out[start..]);
     out.extend_from_slice(&crc.to_le_bytes());
-}
-
-pub(super) fn square(vector: &[f32]) -> f64 {
-    vector.iter().map(|&v| f64::from(v) * f64::from(v)).sum()
 }
 
 /// `values` as cells see them: of unit length for cosine (zero stays zero), else unchanged.

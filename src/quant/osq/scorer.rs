@@ -2,9 +2,12 @@
 
 use super::{
     model::{OsqModel, Scratch, TERMS_LEN, Terms, in_range},
-    pack::{Bits, push_stripe},
+    pack::Bits,
 };
-use crate::{distance::packed, schema::Metric};
+use crate::{
+    distance::packed::{self, StripeQuery},
+    schema::Metric,
+};
 
 /// A query in the form the kernels want.
 #[derive(Debug, Clone)]
@@ -15,8 +18,8 @@ pub struct OsqQuery {
 
 #[derive(Debug, Clone)]
 enum Code {
-    /// Four stripes, low bits first: against rows of 1 and 2 bits.
-    Stripes(Vec<u64>),
+    /// Against rows of 1 and 2 bits.
+    Stripes(StripeQuery),
     /// One byte per component in the order of a row's bytes: against rows of 4 and 8 bits.
     Bytes(Vec<u8>),
 }
@@ -32,11 +35,7 @@ impl OsqQuery {
         let terms = model.levels(query, bits, &mut scratch);
         let levels = &scratch.levels;
         let code = match model.bits() {
-            Bits::One | Bits::Two => {
-                let mut stripes = Vec::new();
-                (0..bits.count()).for_each(|bit| push_stripe(levels, bit, &mut stripes));
-                Code::Stripes(stripes.as_chunks::<8>().0.iter().map(|&word| u64::from_le_bytes(word)).collect())
-            }
+            Bits::One | Bits::Two => Code::Stripes(StripeQuery::new(levels)),
             Bits::Four => {
                 let mut bytes = vec![0; model.row_len() * 2];
                 let (low, high) = levels.split_at(levels.len().div_ceil(2));

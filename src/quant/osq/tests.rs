@@ -123,9 +123,7 @@ fn kernels_equal_plain_sums() {
             let padded = |levels: &[u8], len: usize| [levels, &vec![0; len - levels.len()]].concat();
             match bits {
                 Bits::One | Bits::Two => {
-                    let mut stripes = Vec::new();
-                    (0..4).for_each(|bit| push_stripe(&query, bit, &mut stripes));
-                    let words: Vec<u64> = stripes.as_chunks::<8>().0.iter().map(|&w| u64::from_le_bytes(w)).collect();
+                    let words = packed::StripeQuery::new(&query);
                     if bits == Bits::One {
                         packed::stripe_dots::<1>(&words, &rows, &mut out);
                     } else {
