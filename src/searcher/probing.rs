@@ -188,31 +188,33 @@ impl<F: File> Search<'_, F> {
         leg: &mut VectorLeg,
     ) -> Result<()> {
         loop {
+            let mut has_fed = false;
+            for work in works.iter_mut() {
+                has_fed |= self.feed_resident(vector, &probed[work.rows_ix], work)?;
+            }
             let (mut batch, mut slots) = (Batch::default(), Vec::new());
             let mut known = HashMap::new();
             for work in works.iter() {
                 let (kind, wanted) = work.look.wanted();
                 let segment = probed[work.rows_ix].rows.segment.0 as usize;
-                let mut push = |range: &Range<u64>| batch.push(segment, kind, vector.field, range.clone());
                 // Several queries may want one cell: it is read once.
-                let mut push_once = |range: &Range<u64>| {
-                    if works.len() == probed.len() {
-                        return push(range);
-                    }
-                    *known.entry((segment, kind as u8, range.start)).or_insert_with(|| push(range))
-                };
-                slots.push(wanted.iter().map(&mut push_once).collect::<Vec<_>>());
+                let of_work = wanted.iter().map(|range| {
+                    let key = (segment, kind as u8, range.start);
+                    *known.entry(key).or_insert_with(|| batch.push(segment, kind, vector.field, range.clone()))
+                });
+                slots.push(of_work.collect::<Vec<_>>());
             }
-            if batch.is_empty() {
+            if !batch.is_empty() {
+                let requests = self.trace.counts().requests;
+                let fetched = self.read(&batch).await?;
+                let fresh = self.trace.counts().requests != requests;
+                for (work, slots) in works.iter_mut().zip(&slots).filter(|(_, slots)| !slots.is_empty()) {
+                    let blocks = slots.iter().map(|&slot| fetched.get(slot)).collect::<Result<Vec<_>>>()?;
+                    let accept = probed[work.rows_ix].rows.accept;
+                    work.look.feed(&blocks, fresh, work.candidates.accepting(accept))?;
+                }
+            } else if !has_fed {
                 break;
-            }
-            let requests = self.trace.counts().requests;
-            let fetched = self.read(&batch).await?;
-            let fresh = self.trace.counts().requests != requests;
-            for (work, slots) in works.iter_mut().zip(&slots).filter(|(_, slots)| !slots.is_empty()) {
-                let blocks = slots.iter().map(|&slot| fetched.get(slot)).collect::<Result<Vec<_>>>()?;
-                let accept = probed[work.rows_ix].rows.accept;
-                work.look.feed(&blocks, fresh, work.candidates.accepting(accept))?;
             }
             for of_query in works.chunk_by_mut(|a, b| a.query == b.query) {
                 go_on(of_query, probed, k, least);
@@ -222,6 +224,26 @@ impl<F: File> Search<'_, F> {
         leg.cells_probed = works.iter().map(|work| u64::from(work.look.num_probed())).sum();
         leg.vectors_expanded = works.iter().map(|work| u64::from(work.look.num_expanded())).sum();
         Ok(())
+    }
+
+    /// Feeds what is in memory as it stands, until nothing of that is wanted; whether anything was.
+    fn feed_resident(&self, vector: &VectorAsk, one: &Probed<'_, SearchFile<F>>, work: &mut Work<'_>) -> Result<bool> {
+        let reader = self.segments[one.rows.segment.0 as usize].segment.reader();
+        let mut has_fed = false;
+        loop {
+            let (kind, wanted) = work.look.wanted();
+            let Some(section) = reader.resident(kind, vector.field).filter(|_| !wanted.is_empty()) else { break };
+            let block = |range: &Range<u64>| {
+                let block = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
+                let block = block.and_then(|(start, end)| section.get(start..end));
+                block.ok_or_else(|| Error::corrupt(kind.to_string(), format!("bytes {range:?} of {}", section.len())))
+            };
+            let blocks = wanted.iter().map(block).collect::<Result<Vec<&[u8]>>>()?;
+            work.look.feed(&blocks, false, work.candidates.accepting(one.rows.accept))?;
+            has_fed = true;
+            self.cancel.check()?;
+        }
+        Ok(has_fed)
     }
 }
 
@@ -357,10 +379,12 @@ fn shortlisted(works: &[Work<'_>], k: usize, least: f32, several: bool) -> Vec<R
     let by_estimate = |a: &(f32, Row), b: &(f32, Row)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
     if !several {
         if found.len() > len {
-            // All above the estimate of the first that falls out, and of its equals those that come first.
             let mut keys: Vec<u64> = found.iter().map(|(estimate, _)| falling(*estimate)).collect();
-            let last = order::select(&mut keys, len);
+            let last = order::select(&mut keys, len - 1);
             found.retain(|(estimate, _)| falling(*estimate) <= last);
+        }
+        if found.len() > len {
+            // Of equals, those that come first.
             order::by(&mut found, by_estimate);
             found.truncate(len);
         }

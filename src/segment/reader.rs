@@ -151,6 +151,13 @@ impl<F: File> SegmentReader<F> {
         self.file.read_ranges(&ranges).await.map_err(|error| error.at(self.name_of(wants)))
     }
 
+    /// All of a section that checks itself, where the file is in memory; nothing of it was verified.
+    pub fn resident(&self, kind: SectionKind, field: FieldOrd) -> Option<&[u8]> {
+        let (whole, section) = (self.file.as_slice()?, self.section(kind, field)?);
+        let range = usize::try_from(section.offset).ok()?..usize::try_from(section.offset + section.len).ok()?;
+        whole.get(range).filter(|_| kind.is_self_checked())
+    }
+
     /// Reads one range; see [`Self::read`].
     ///
     /// # Errors

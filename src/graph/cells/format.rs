@@ -309,32 +309,37 @@ impl CellsMeta {
         self.inline_centers.get(range.start as usize..range.end as usize)
     }
 
-    /// Lengths of the cells of `group` and their spilled entries, out of its block in `centers`: checked to add up.
-    pub(super) fn cell_lens<'b>(
-        &self,
-        group: usize,
-        block: &'b [u8],
-    ) -> Result<impl Iterator<Item = (u32, u32)> + use<'b>> {
+    /// Checks the lengths of the cells of `group` and their spilled entries, out of its block in `centers`.
+    pub(super) fn check_lens(&self, group: usize, block: &[u8]) -> Result<()> {
         let what = "centers of vector cells";
         let num_cells = self.group_cells(group).len();
         if block.len() != self.group_bytes(num_cells) {
             return Err(Error::corrupt(what, format!("{} bytes for {num_cells} cells", block.len())));
         }
-        let (lens, rest) = block.split_at(num_cells * 4);
-        let spilled = if self.spills { rest[..num_cells * 4].as_chunks::<4>().0 } else { &[] };
-        let spilled = spilled.iter().map(|&len| u32::from_le_bytes(len)).chain(std::iter::repeat(0));
-        let lens = lens.as_chunks::<4>().0.iter().map(|&len| u32::from_le_bytes(len)).zip(spilled);
         let add = |(own, spilled, least): (u64, u64, u32), (len, more): (u32, u32)| {
             (own + u64::from(len), spilled + u64::from(more), least.min(len))
         };
-        let (sum, spilled, least) = lens.clone().fold((0, 0, 1), add);
+        let (sum, spilled, least) = self.cell_lens(num_cells, block).fold((0, 0, 1), add);
         if least == 0 || sum != self.group_ords(group).len() as u64 {
             return Err(Error::corrupt(what, format!("group {group}: cells of {sum} vectors, one of {least}")));
         }
         if spilled != u64::from(self.groups[group].num_spilled) {
             return Err(Error::corrupt(what, format!("group {group}: cells of {spilled} spilled entries")));
         }
-        Ok(lens)
+        Ok(())
+    }
+
+    /// The lengths of cells and of their spilled entries, of a block that was checked.
+    pub(super) fn cell_lens<'b>(
+        &self,
+        num_cells: usize,
+        block: &'b [u8],
+    ) -> impl Iterator<Item = (u32, u32)> + use<'b> {
+        let (lens, rest) = block.split_at(num_cells * 4);
+        let spilled = if self.spills { &rest[..num_cells * 4] } else { &[] };
+        let (lens, spilled) = (lens.as_chunks::<4>().0, spilled.as_chunks::<4>().0);
+        let spilled_of = |ix: usize| spilled.get(ix).map_or(0, |&len| u32::from_le_bytes(len));
+        lens.iter().enumerate().map(move |(ix, &len)| (u32::from_le_bytes(len), spilled_of(ix)))
     }
 
     /// Checks the centers of `group`, a block of `centers`; gives its cells.
@@ -349,7 +354,8 @@ impl CellsMeta {
     /// The same of a block that was checked.
     pub(in crate::graph) fn cell_places(&self, group: usize, block: &[u8]) -> Result<Vec<CellPlace>> {
         let (mut first_ord, mut spilled_before) = (self.groups[group].first_ord, 0);
-        let cells = self.cell_lens(group, block)?.map(|(len, spilled)| {
+        self.check_lens(group, block)?;
+        let cells = self.cell_lens(self.group_cells(group).len(), block).map(|(len, spilled)| {
             let place = CellPlace { first_ord, len, spilled, spilled_before };
             first_ord += len;
             spilled_before += spilled;

@@ -260,7 +260,7 @@ impl<'a> Probe<'a> {
             let is_good = self.query.in_estimates(self.group_ranks[group]) >= groups;
             let Some(block) = self.meta.inline_block(group).filter(|_| is_good) else { break };
             self.opened += 1;
-            self.take_centers(group, block).expect("lengths were checked when the block was parsed");
+            self.take_centers(group, block);
         }
         let good = self.cells.iter().filter(|cell| self.query.in_estimates(cell.rank) >= least).count();
         let count = good.min(limit as usize);
@@ -309,7 +309,7 @@ impl<'a> Probe<'a> {
             known += self.meta.group_cells(group).len();
             self.opened += 1;
             match self.meta.inline_block(group) {
-                Some(block) => self.take_centers(group, block).expect("lengths were checked when the block was parsed"),
+                Some(block) => self.take_centers(group, block),
                 None => self.wanted.push(self.meta.groups[group].centers.clone()),
             }
         }
@@ -388,7 +388,9 @@ impl<'a> Probe<'a> {
                 for (ix, block) in blocks.iter().enumerate() {
                     let block = block.as_ref();
                     verified(block, "centers of vector cells")?;
-                    self.take_centers(self.groups[first + ix] as usize, block)?;
+                    let group = self.groups[first + ix] as usize;
+                    self.meta.check_lens(group, block)?;
+                    self.take_centers(group, block);
                 }
                 self.want_codes();
             }
@@ -402,29 +404,27 @@ impl<'a> Probe<'a> {
         Ok(())
     }
 
-    fn take_centers(&mut self, group: usize, block: &[u8]) -> Result<()> {
+    /// Ranks the cells of a group by its block, which was checked.
+    fn take_centers(&mut self, group: usize, block: &[u8]) {
         let shape = self.meta.shape;
-        let lens = self.meta.cell_lens(group, block)?;
         let num_cells = self.meta.group_cells(group).len();
+        let lens = self.meta.cell_lens(num_cells, block);
         let (_, rest) = block[..block.len() - CRC_BYTES].split_at(num_cells * self.meta.lens_bytes());
         let (terms, rest) = rest.split_at(num_cells * TERMS_BYTES);
         let (squares, rows) = rest.split_at(num_cells * 4);
+        self.dots.resize(num_cells, 0.0);
         let group_dot = self.group_dots[group];
-        self.products.resize(num_cells, 0);
-        packed::nibble_dots(&self.query.nibbles, rows, &mut self.products);
+        self.query.center_dots(group_dot, terms, rows, &mut self.products, &mut self.dots);
         let (mut ord, mut offset) = (self.meta.groups[group].first_ord, self.meta.groups[group].codes_offset);
         let first_cell = self.meta.group_cells(group).start;
-        let (terms, squares) = (Terms::new(terms), squares.as_chunks::<4>().0);
-        for (ix, (len, spilled)) in lens.enumerate() {
-            let dot = group_dot + self.query.product(terms.get(ix), self.products[ix], &self.query.fine);
-            let rank = self.query.rank(dot, f32::from_le_bytes(squares[ix]));
+        let centers = self.dots.iter().zip(squares.as_chunks::<4>().0).zip(first_cell..);
+        for (((&dot, &square), cell), (len, spilled)) in centers.zip(lens) {
+            let rank = self.query.rank(dot, f32::from_le_bytes(square));
             let bytes = shape.cell_bytes(len as usize, spilled as usize) as u64;
-            let cell = first_cell + ix as u32;
             self.cells.push(RankedCell { rank, dot, cell, first_ord: ord, len, spilled, offset, bytes });
             ord += len;
             offset += bytes;
         }
-        Ok(())
     }
 
     fn feed_codes(&mut self, blocks: &[impl AsRef<[u8]>], fresh: bool, mut found: impl Found) -> Result<()> {

@@ -115,6 +115,14 @@ impl Query {
         if self.metric == Metric::L2 { 2.0 * rank - self.square } else { rank }
     }
 
+    /// Products with as many centers as `out` takes, each added to `base`; `terms` and `rows` are theirs.
+    pub(super) fn center_dots(&self, base: f32, terms: &[u8], rows: &[u8], products: &mut Vec<u32>, out: &mut [f32]) {
+        products.resize(out.len(), 0);
+        packed::nibble_dots(&self.nibbles, rows, products);
+        self.add_terms(&self.fine, terms, products, out);
+        out.iter_mut().for_each(|dot| *dot += base);
+    }
+
     /// Products with the `len` vectors that `rows` stand for, relative to their center.
     pub(super) fn dots(&self, terms: &[u8], rows: &[u8], len: usize, products: &mut Vec<u32>, out: &mut Vec<f32>) {
         products.resize(len, 0);
@@ -123,14 +131,16 @@ impl Query {
             return table.dots(rows, out);
         }
         self.products(rows, products);
-        let terms = terms.as_chunks::<4>().0;
-        let ((lower, rest), coarse) = (terms.split_at(len), self.coarse);
-        let (step, sums) = rest.split_at(len);
-        for ((((out, &product), lower), step), sum) in
-            out.iter_mut().zip(products.iter()).zip(lower).zip(step).zip(sums)
-        {
+        self.add_terms(&self.coarse, terms, products, out);
+    }
+
+    /// Makes products with levels products with what they stand for; `terms` are columns.
+    fn add_terms(&self, levels: &Levels, terms: &[u8], products: &[u32], out: &mut [f32]) {
+        let (lower, rest) = terms.as_chunks::<4>().0.split_at(out.len());
+        let (step, sums) = rest.split_at(out.len());
+        for ((((out, &product), lower), step), sum) in out.iter_mut().zip(products).zip(lower).zip(step).zip(sums) {
             let (lower, step) = (f32::from_le_bytes(*lower), f32::from_le_bytes(*step));
-            *out = self.product((lower, step, u32::from_le_bytes(*sum) as f32), product, &coarse);
+            *out = self.product((lower, step, u32::from_le_bytes(*sum) as f32), product, levels);
         }
     }
 
