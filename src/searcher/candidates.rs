@@ -7,7 +7,7 @@
 
 use crate::{
     bitset::BitSet,
-    graph::cells::{Candidate, Found, Spread},
+    graph::cells::{Candidate, Found, QueryMargins, Spread},
     topk::order::{self, float_key},
 };
 
@@ -20,7 +20,7 @@ pub(super) struct Keep {
     /// The best so many; `None` where documents have several vectors, which compete with each other.
     pub most: Option<usize>,
     /// How far below the k-th best estimate one is worth an exact score.
-    pub margin: Option<f32>,
+    pub margins: Option<QueryMargins>,
     pub k: usize,
     /// The least estimate that is asked for.
     pub least: f32,
@@ -73,9 +73,9 @@ impl Candidates {
         if let Some(most) = self.keep.most.filter(|&most| most > 0 && most < keys.len()) {
             self.floor = self.floor.max(estimate_of(order::select(&mut keys, most - 1)));
         }
-        if let Some(margin) = self.keep.margin.filter(|_| self.keep.k > 0 && self.keep.k <= keys.len()) {
+        if let Some(margins) = self.keep.margins.filter(|_| self.keep.k > 0 && self.keep.k <= keys.len()) {
             let kth = estimate_of(order::select(&mut keys, self.keep.k - 1)).max(self.keep.least);
-            self.floor = self.floor.max(self.spread.threshold(kth, margin));
+            self.floor = self.floor.max(row_threshold(self.spread, margins, kth));
         }
         let floor = self.floor;
         // What is no number stays.
@@ -108,6 +108,11 @@ impl Found for Accepting<'_> {
     }
 }
 
+/// The least estimate that is worth an exact score where the k-th best is `kth`: no less for a larger one.
+pub(super) fn row_threshold(spread: Spread, margins: QueryMargins, kth: f32) -> f32 {
+    spread.threshold(kth, margins.at(spread.nearness(kth)).rows)
+}
+
 /// A key that is smaller for larger estimates.
 pub(super) fn falling(estimate: f32) -> u64 {
     u64::from(!float_key(estimate))
@@ -121,7 +126,7 @@ pub(super) fn estimate_of(key: u64) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::Metric;
+    use crate::{graph::cells::Margins, schema::Metric};
 
     fn sample(random: &mut fastrand::Rng, len: u32) -> Vec<Candidate> {
         let levels = random.u32(1..2_000);
@@ -143,10 +148,14 @@ mod tests {
         for _ in 0..200 {
             let (len, k) = (random.u32(0..5_000), random.usize(1..50));
             let all = sample(&mut random, len);
-            let margin = random.bool().then(|| random.f32() * 0.2);
+            let margins = random.bool().then(|| {
+                let near = random.f32() * 0.2;
+                let kinds = [near, near + random.f32() * 0.1].map(|rows| Margins { cells: 0.0, rows });
+                QueryMargins::new(kinds, [0.9, 0.3])
+            });
             let keep = Keep {
                 most: Some(k + random.usize(0..300)),
-                margin,
+                margins,
                 k,
                 least: if random.bool() { f32::NEG_INFINITY } else { random.f32() },
                 enough: random.usize(0..300),
@@ -173,13 +182,13 @@ mod tests {
             passing.sort_by(|a, b| b.estimate.total_cmp(&a.estimate).then(a.ord.cmp(&b.ord)));
             let near = |one: &&Candidate| {
                 let kth = passing.get(k - 1).map_or(keep.least, |kth| kth.estimate.max(keep.least));
-                margin.is_none_or(|margin| one.estimate >= spread.threshold(kth, margin))
+                margins.is_none_or(|margins| one.estimate >= row_threshold(spread, margins, kth))
             };
             let expected: Vec<u32> = passing.iter().take(keep.most.unwrap()).filter(near).map(|one| one.ord).collect();
             let kept: Vec<u32> = candidates.kept().iter().map(|one| one.ord).collect();
             assert!(expected.iter().all(|ord| kept.contains(ord)), "{keep:?}");
             assert!(candidates.num_docs() >= keep.enough.min(total), "{keep:?}");
-            if total > 4_000 && keep.enough < 64 && margin.is_some() {
+            if total > 4_000 && keep.enough < 64 && margins.is_some() {
                 shortest = shortest.min(kept.len());
             }
         }
@@ -188,7 +197,8 @@ mod tests {
 
     #[test]
     fn lists_of_equals_stay_whole_and_are_not_cut_all_the_time() {
-        let keep = Keep { most: Some(10), margin: Some(0.0), k: 10, least: f32::NEG_INFINITY, enough: 10 };
+        let margins = Some(QueryMargins::new([Margins::default(); 2], [0.9, 0.3]));
+        let keep = Keep { most: Some(10), margins, k: 10, least: f32::NEG_INFINITY, enough: 10 };
         let mut candidates = Candidates::new(keep, Spread::new(Metric::Cosine, 1.0));
         for ord in 0..100_000 {
             candidates.accepting(None).push(Candidate { ord, doc: ord, estimate: 0.5, cell_rank: 0.0 });

@@ -21,7 +21,7 @@ use std::{collections::HashMap, ops::Range};
 use super::{
     ask::VectorAsk,
     batch::Batch,
-    candidates::{Candidates, Keep, estimate_of, falling},
+    candidates::{Candidates, Keep, estimate_of, falling, row_threshold},
     flow::Search,
     look::Look,
     nearest::VectorLeg,
@@ -32,7 +32,7 @@ use crate::{
     gpu::SegmentRows,
     graph::{
         GraphMeta, Walk, WalkOptions,
-        cells::{Candidate, CellsMeta, Margins, Probe, ProbeOptions},
+        cells::{Candidate, CellsMeta, Probe, ProbeOptions, QueryMargins},
     },
     schema::Metric,
     segment::SearchFile,
@@ -96,9 +96,9 @@ struct Reach {
     longest: usize,
     /// Accepted documents that must be found, as far as there are so many.
     enough: usize,
-    /// `None` where the request names numbers, and where nothing was measured.
-    cell_margin: Option<f32>,
-    row_margin: Option<f32>,
+    /// Of cells and of rows: `None` where the request names numbers, and where nothing was measured.
+    cell_margins: Option<QueryMargins>,
+    row_margins: Option<QueryMargins>,
     /// Of codes: what a request costs beside its bytes, and how many are read at most at first.
     request_bytes: u64,
     code_bytes: u64,
@@ -131,7 +131,8 @@ impl<F: File> Search<'_, F> {
         let least = least_estimate(vector);
         let several = probed.iter().any(|one| !one.rows.reader.is_single_valued());
         let reaches: Vec<Reach> = probed.iter().map(|one| reach(vector, one, k)).collect();
-        let most = reaches.iter().map(|reach| if reach.row_margin.is_some() { reach.longest } else { reach.shortlist });
+        let most =
+            reaches.iter().map(|reach| if reach.row_margins.is_some() { reach.longest } else { reach.shortlist });
         let most = most.fold(k, usize::max);
         let mut works = Vec::new();
         for (rows_ix, (one, &reach)) in probed.iter().zip(&reaches).enumerate() {
@@ -148,7 +149,7 @@ impl<F: File> Search<'_, F> {
             };
             let keep = Keep {
                 most: Some(most).filter(|_| !several),
-                margin: reach.row_margin,
+                margins: reach.row_margins,
                 k,
                 least,
                 enough: reach.enough,
@@ -267,7 +268,8 @@ fn go_on<F>(works: &mut [Work<'_>], probed: &[Probed<'_, F>], k: usize, least: f
     let single = works.iter().all(|work| probed[work.rows_ix].rows.reader.is_single_valued());
     let bar = bar(works, k, least, single);
     for work in works {
-        if let Some(margin) = work.reach.cell_margin {
+        if let Some(margins) = work.reach.cell_margins {
+            let margin = margins.at(work.look.spread().nearness(bar)).cells;
             let left = work.reach.most.saturating_sub(work.look.num_probed());
             work.look.widen(bar, margin, GROUP_MARGIN * margin, left);
         }
@@ -347,10 +349,8 @@ fn reach<F>(vector: &VectorAsk, one: &Probed<'_, F>, k: usize) -> Reach {
         shortlist,
         longest,
         enough: enough.min(usize::try_from(one.num_docs).unwrap_or(usize::MAX)),
-        cell_margin: margins
-            .filter(|_| vector.probes.is_none() && one.graph.is_none() && most > 0)
-            .map(|Margins { cells, .. }| cells),
-        row_margin: margins.filter(|_| vector.oversample.is_none()).map(|Margins { rows, .. }| rows),
+        cell_margins: margins.filter(|_| vector.probes.is_none() && one.graph.is_none() && most > 0),
+        row_margins: margins.filter(|_| vector.oversample.is_none()),
         request_bytes,
         code_bytes,
     }
@@ -367,9 +367,9 @@ fn shortlisted(works: &[Work<'_>], k: usize, least: f32, several: bool) -> Vec<R
         let row = |candidate: &Candidate| Row { rows_ix, ord: candidate.ord, doc: candidate.doc, query };
         found.extend(work.candidates.kept().iter().map(|candidate| (candidate.estimate, row(candidate))));
         longest = longest.max(work.reach.longest);
-        match work.reach.row_margin {
-            Some(margin) => {
-                let threshold = work.look.spread().threshold(bar, margin);
+        match work.reach.row_margins {
+            Some(margins) => {
+                let threshold = row_threshold(work.look.spread(), margins, bar);
                 near += work.candidates.kept().iter().filter(|candidate| candidate.estimate >= threshold).count();
             }
             None => len = len.max(work.reach.shortlist),

@@ -31,8 +31,9 @@ const SHORTLISTS: [u32; 7] = [15, 25, 50, 100, 200, 400, 800];
 
 /// Shares of neighbours that margins are kept for.
 const SHARES: [f32; 12] = [0.5, 0.7, 0.8, 0.85, 0.9, 0.935, 0.95, 0.967, 0.975, 0.984, 0.9934, 1.0];
-/// Set in the number of probes where margins follow.
+/// Set in the number of probes where margins follow, and where they are two for each share.
 const WITH_MARGINS: u8 = 0x80;
+const OF_KINDS: u8 = 0x40;
 
 /// Recall@10 by cells probed and length of the shortlist, and how far neighbours lie below the tenth best estimate.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -41,8 +42,10 @@ pub struct Calibration {
     shortlists: Vec<u32>,
     /// `[probes x shortlists]`, in 1/65535.
     recall: Vec<u16>,
-    /// By share of neighbours, ascending.
-    margins: Vec<(f32, Margins)>,
+    /// By share of neighbours, ascending: of queries like vectors of the segment, and of queries like none.
+    margins: Vec<(f32, [Margins; 2])>,
+    /// How near the k-th best of either kind is in the middle: see [`Spread::nearness`].
+    nearness: [f32; 2],
 }
 
 /// How far below the k-th best estimate something may lie that is among the k nearest; see
@@ -53,6 +56,31 @@ pub struct Margins {
     pub cells: f32,
     /// Its own estimate.
     pub rows: f32,
+}
+
+/// Margins of a query by how near its neighbours are: those of the two kinds that were measured, and between them
+/// in proportion.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QueryMargins {
+    kinds: [Margins; 2],
+    nearness: [f32; 2],
+}
+
+impl QueryMargins {
+    /// Margins of the two kinds, nearer first, and how near the k-th best of each is.
+    pub fn new(kinds: [Margins; 2], nearness: [f32; 2]) -> Self {
+        Self { kinds, nearness }
+    }
+
+    /// Margins of a query whose k-th best estimate is so near. They grow as it falls.
+    pub fn at(&self, nearness: f32) -> Margins {
+        let ([near, far], [nearest, farthest]) = (self.kinds, self.nearness);
+        let part = ((nearest - nearness) / (nearest - farthest)).clamp(0.0, 1.0);
+        // Kinds that are equally near cannot be told apart.
+        let part = if part.is_nan() { 1.0 } else { part };
+        let between = |near: f32, far: f32| near + part * (far - near);
+        Margins { cells: between(near.cells, far.cells), rows: between(near.rows, far.rows) }
+    }
 }
 
 /// How far a search looks for its ten best.
@@ -82,39 +110,48 @@ impl Calibration {
 
     /// Margins that leave out so few neighbours that a share of `recall` is found: of those that may be missed a third is
     /// left to the cells, a third to the shortlist, and a third covers that few queries were measured. `None` if none was.
-    pub fn margins(&self, recall: f32) -> Option<Margins> {
+    pub fn margins(&self, recall: f32) -> Option<QueryMargins> {
         let share = 1.0 - (1.0 - recall) / 3.0;
         let enough = self.margins.iter().find(|(of, _)| *of >= share - 1e-6);
-        enough.or(self.margins.last()).map(|&(_, margins)| margins)
+        enough.or(self.margins.last()).map(|&(_, kinds)| QueryMargins::new(kinds, self.nearness))
     }
 
     pub(in crate::graph) fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&[self.probes.len() as u8 | WITH_MARGINS, self.shortlists.len() as u8]);
+        let kinds = if self.margins.is_empty() { 0 } else { OF_KINDS };
+        out.extend_from_slice(&[self.probes.len() as u8 | WITH_MARGINS | kinds, self.shortlists.len() as u8]);
         self.probes.iter().chain(&self.shortlists).for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
         self.recall.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
         out.push(self.margins.len() as u8);
-        for (share, margins) in &self.margins {
-            [*share, margins.cells, margins.rows].iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+        let mut float = |value: f32| out.extend_from_slice(&value.to_le_bytes());
+        if kinds > 0 {
+            self.nearness.into_iter().for_each(&mut float);
+        }
+        for (share, kinds) in &self.margins {
+            float(*share);
+            kinds.iter().flat_map(|margins| [margins.cells, margins.rows]).for_each(&mut float);
         }
     }
 
     pub(in crate::graph) fn read(reader: &mut Reader<'_>) -> Result<Self> {
         let (first, num_shortlists) = (reader.u8()?, usize::from(reader.u8()?));
-        let num_probes = usize::from(first & !WITH_MARGINS);
+        let num_probes = usize::from(first & !(WITH_MARGINS | OF_KINDS));
         let mut values = |count: usize| (0..count).map(|_| reader.u32()).collect::<std::result::Result<Vec<_>, _>>();
         let (probes, shortlists) = (values(num_probes)?, values(num_shortlists)?);
         let recall = (0..num_probes * num_shortlists).map(|_| reader.u16()).collect::<std::result::Result<_, _>>()?;
         let num_margins = if first & WITH_MARGINS > 0 { reader.u8()? } else { 0 };
+        let mut float = || -> Result<f32> {
+            let value = f32::from_bits(reader.u32()?);
+            if value.is_nan() { Err(reader.invalid("margin").into()) } else { Ok(value) }
+        };
+        let of_kinds = first & WITH_MARGINS > 0 && first & OF_KINDS > 0;
+        let nearness = if of_kinds { [float()?, float()?] } else { [0.0; 2] };
         let mut margins = Vec::with_capacity(num_margins.into());
         for _ in 0..num_margins {
-            let mut value = || reader.u32().map(f32::from_bits);
-            let (share, of_share) = (value()?, Margins { cells: value()?, rows: value()? });
-            if [share, of_share.cells, of_share.rows].iter().any(|value| value.is_nan()) {
-                return Err(reader.invalid("margin").into());
-            }
-            margins.push((share, of_share));
+            let (share, near) = (float()?, Margins { cells: float()?, rows: float()? });
+            let far = if of_kinds { Margins { cells: float()?, rows: float()? } } else { near };
+            margins.push((share, [near, far]));
         }
-        Ok(Self { probes, shortlists, recall, margins })
+        Ok(Self { probes, shortlists, recall, margins, nearness })
     }
 }
 
@@ -179,6 +216,8 @@ pub struct Recorder {
     /// Per neighbour of queries that are vectors, and of those that are noise, what it would have taken to find it.
     cell_margins: [Vec<f32>; 2],
     row_margins: [Vec<f32>; 2],
+    /// Per query of either kind how near the k-th best is.
+    nearness: [Vec<f32>; 2],
 }
 
 impl Recorder {
@@ -193,6 +232,7 @@ impl Recorder {
             wanted: 0,
             cell_margins: Default::default(),
             row_margins: Default::default(),
+            nearness: Default::default(),
         }
     }
 
@@ -235,7 +275,9 @@ impl Recorder {
             return;
         };
         let kind = usize::from(is_noise(query));
-        let spread = probe.spread().at(kth.estimate).max(f32::MIN_POSITIVE);
+        let spread = probe.spread();
+        self.nearness[kind].push(spread.nearness(kth.estimate));
+        let spread = spread.at(kth.estimate).max(f32::MIN_POSITIVE);
         // Of what no probe came to it is known only that its cell ranks below all others.
         let least = candidates.iter().map(|one| one.cell_rank).fold(first.cell_rank, f32::min);
         for &ord in neighbours {
@@ -253,19 +295,29 @@ impl Recorder {
         }
         let part = |&found: &u32| (u64::from(found) * u64::from(u16::MAX) / u64::from(self.wanted)) as u16;
         self.table.recall = self.found.iter().map(part).collect();
-        self.cell_margins.iter_mut().chain(&mut self.row_margins).for_each(|all| all.sort_unstable_by(f32::total_cmp));
-        // What suffices for either kind of query.
-        let at = |kinds: &[Vec<f32>; 2], share: f32| {
-            let filled = kinds.iter().filter(|all| !all.is_empty());
-            let at = filled.map(|all| all[((all.len() as f32 * share).ceil() as usize).clamp(1, all.len()) - 1]);
-            at.fold(f32::MIN, f32::max)
-        };
-        let (cells, rows) = (&self.cell_margins, &self.row_margins);
-        let of_share = |&share: &f32| (share, Margins { cells: at(cells, share), rows: at(rows, share) });
         if self.row_margins.iter().all(Vec::is_empty) {
             return self.table;
         }
+        let lists = self.cell_margins.iter_mut().chain(&mut self.row_margins).chain(&mut self.nearness);
+        lists.for_each(|all| all.sort_unstable_by(f32::total_cmp));
+        let at = |all: &[f32], share: f32| {
+            let last = all.len().checked_sub(1)?;
+            Some(all[((all.len() as f32 * share).ceil() as usize).clamp(1, last + 1) - 1])
+        };
+        // A kind that was not seen is as the other one; what is farther off takes no less.
+        let both = |kinds: &[Vec<f32>; 2], share: f32| {
+            let [near, far] = kinds.each_ref().map(|all| at(all, share));
+            let near = near.or(far).unwrap_or(f32::MIN);
+            [near, far.map_or(near, |far| far.max(near))]
+        };
+        let (cells, rows) = (&self.cell_margins, &self.row_margins);
+        let of_share = |&share: &f32| {
+            let (cells, rows) = (both(cells, share), both(rows, share));
+            (share, [0, 1].map(|kind| Margins { cells: cells[kind], rows: rows[kind] }))
+        };
         self.table.margins = SHARES.iter().map(of_share).collect();
+        let [near, far] = self.nearness.each_ref().map(|all| at(all, 0.5));
+        self.table.nearness = [near.or(far).unwrap_or(0.0), far.or(near).unwrap_or(0.0)];
         self.table
     }
 }
@@ -307,12 +359,14 @@ mod tests {
     use super::*;
 
     fn sample() -> Calibration {
-        let margins = |ix: usize| Margins { cells: ix as f32 * 0.1, rows: ix as f32 * 0.01 };
+        let of_kind = |ix: usize| Margins { cells: ix as f32 * 0.1, rows: ix as f32 * 0.01 };
+        let margins = |ix: usize| [of_kind(ix), of_kind(ix + 3)];
         Calibration {
             probes: vec![8, 16],
             shortlists: vec![15, 25],
             recall: vec![30_000, 40_000, 50_000, 65_535],
             margins: SHARES.iter().enumerate().map(|(ix, &share)| (share, margins(ix))).collect(),
+            nearness: [0.8, 0.2],
         }
     }
 
@@ -322,12 +376,20 @@ mod tests {
         let mut bytes = Vec::new();
         calibration.write(&mut bytes);
         assert_eq!(Calibration::read(&mut Reader::new(&bytes)).unwrap(), calibration);
-        // As written before there were margins.
+        // As written before there were margins, and before there were those of kinds.
         let mut old = vec![2, 2];
-        old.extend_from_slice(&bytes[2..bytes.len() - 1 - 12 * SHARES.len()]);
+        let start = bytes.len() - 1 - 8 - 20 * SHARES.len();
+        old.extend_from_slice(&bytes[2..start]);
         let read = Calibration::read(&mut Reader::new(&old)).unwrap();
-        assert_eq!(read, Calibration { margins: Vec::new(), ..calibration });
+        assert_eq!(read, Calibration { margins: Vec::new(), nearness: [0.0; 2], ..calibration.clone() });
         assert!(read.margins(0.95).is_none());
+        old[0] |= WITH_MARGINS;
+        old.push(SHARES.len() as u8);
+        let entries = bytes[start + 9..].as_chunks::<20>().0;
+        entries.iter().for_each(|entry| old.extend_from_slice(&entry[..12]));
+        let read = Calibration::read(&mut Reader::new(&old)).unwrap();
+        let (old, new) = (read.margins(0.9).unwrap(), calibration.margins(0.9).unwrap());
+        assert!(old.at(0.1) == new.at(0.8) && old.at(0.9) == new.at(0.8) && new.at(0.1) != new.at(0.8));
         for len in 0..bytes.len() {
             assert!(Calibration::read(&mut Reader::new(&bytes[..len])).is_err(), "{len} bytes");
         }
@@ -338,8 +400,23 @@ mod tests {
         let calibration = sample();
         for (recall, share) in [(0.0, 0.7), (0.8, 0.935), (0.9, 0.967), (0.95, 0.984), (0.99, 1.0), (1.0, 1.0)] {
             let at = SHARES.iter().position(|&of| of == share).unwrap();
-            assert_eq!(calibration.margins(recall).unwrap(), calibration.margins[at].1, "{recall}");
+            assert_eq!(calibration.margins(recall).unwrap().kinds, calibration.margins[at].1, "{recall}");
         }
+    }
+
+    #[test]
+    fn margins_lie_between_those_of_the_kinds() {
+        let margins = |kinds: [f32; 2], nearness| {
+            QueryMargins::new(kinds.map(|margin| Margins { cells: margin, rows: margin / 2.0 }), nearness)
+        };
+        let one = margins([1.0, 3.0], [0.8, 0.2]);
+        for (nearness, cells) in [(0.9, 1.0), (0.8, 1.0), (0.5, 2.0), (0.2, 3.0), (-1.0, 3.0)] {
+            assert!((one.at(nearness).cells - cells).abs() < 1e-6, "{nearness}");
+            assert!((one.at(nearness).rows - cells / 2.0).abs() < 1e-6, "{nearness}");
+        }
+        assert_eq!(one.at(f32::INFINITY).cells, 1.0);
+        assert_eq!(one.at(f32::NEG_INFINITY).cells, 3.0);
+        assert_eq!(margins([1.0, 3.0], [0.5, 0.5]).at(0.5).cells, 3.0);
     }
 
     #[test]

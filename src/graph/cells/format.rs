@@ -6,7 +6,8 @@
 //!        0     2  dims            1..=4096
 //!        2     1  metric          0 cosine, 1 dot, 2 L2
 //!        3     1  code            bits of a component: 1, 2, 4 or 8, with 0x80: codes are *centered*; 0: product quantizer;
-//!                                 with 0x40: cells list *spilled* vectors of other cells too
+//!                                 with 0x40: cells list *spilled* vectors of other cells too;
+//!                                 with 0x20: codes are of *rotated* vectors, see [`Rotation`]
 //!        4     4  count           vectors
 //!        8     4  num_cells
 //!       12     4  num_groups
@@ -14,12 +15,14 @@
 //!        .   8n   offset of each group's first cell in `codes`, u64
 //!        .   4n   with 0x40 only: spilled entries of each group's cells, u32
 //!        .  4dn   group centers, f32
-//!        .     2  numbers p and s of the two lists that follow, u8 each; 0x80 in the first one: margins follow
+//!        .     2  numbers p and s of the two lists that follow, u8 each; 0x80 in the first one: margins follow; 0x40: of two kinds
 //!        .    4p  calibration: cells probed, u32 each
 //!        .    4s  lengths of the shortlist, u32 each
 //!        .   2ps  recall@10 with both, in 1/65535, u16
 //!        .     1  number m of margins, u8, if they follow
-//!        .   12m  margins: share of neighbours | of the rank of their cells | of their estimates, f32 each
+//!        .     8  with 0x40: how near the tenth best of queries like vectors is, and of queries like none, f32 each
+//!        .   12m  margins: share of neighbours | of the rank of their cells | of their estimates, f32 each; with 0x40
+//!                 20m: the last two for queries like none again
 //!        .     .  code 0 only: the product quantizer, see [`PqModel`]
 //!        .     .  all of `centers` where that is short: the stream is empty then
 //!
@@ -35,9 +38,10 @@
 //!        4  document, u32
 //!        4  ordinal u32, of spilled entries only
 //!   12 x m  terms: lower f32 | step f32 | level sum u32; not with code 0
-//!        4  squared norm f32, L2 only; of centered codes less 2 g·r, g being the group's center, r the vector less
-//!           its cell's center: |q - x|² = |q|² - 2 (q·c + (q - g)·r) + this
-//!    r x m  packed rows: the vector relative to the cell's center; with code 0 a byte per subspace
+//!        4  squared norm f32, L2 only; of centered codes less 2 (g·r + (c - g)·(r - r')), g being the group's center, c the
+//!           cell's, r the vector less that and r' what its code stands for: |q - x|² ≈ |q|² - 2 (q·c + (q - g)·r') + this,
+//!           where nothing but (q - c)·(r - r') is missing
+//!    r x m  packed rows: the vector relative to the cell's center, rotated if it says so; with code 0 a byte per subspace
 //!        4  CRC32C of the block before it
 //! ```
 //! Blocks are what a planner asks for, so each has its checksum and is verified as it arrives.
@@ -54,6 +58,7 @@ use crate::{
     quant::{
         osq::{Bits, row_len},
         pq::PqModel,
+        rotation::Rotation,
     },
     schema::Metric,
 };
@@ -68,6 +73,8 @@ const MAX_DIMS: usize = 4096;
 const CENTERED: u8 = 0x80;
 /// Set in the bits of a code where cells list vectors of other cells.
 const SPILLS: u8 = 0x40;
+/// Set in the bits of a code where vectors are rotated before they are coded.
+const ROTATED: u8 = 0x20;
 /// Bytes of a spilled entry's ordinal.
 pub(super) const ORD_BYTES: usize = 4;
 
@@ -179,6 +186,8 @@ pub struct CellsMeta {
     pub(super) centered: bool,
     /// Cells list vectors of other cells too.
     pub(super) spills: bool,
+    /// Of what codes stand for, and of queries for them.
+    pub(super) rotation: Option<Rotation>,
     pub(super) count: u32,
     pub(super) num_cells: u32,
     pub(super) groups: Vec<Group>,
@@ -283,11 +292,22 @@ impl CellsMeta {
         start..start.saturating_add(len)
     }
 
+    /// Turns a vector as codes stand for it.
+    pub(super) fn rotate(&self, vector: &mut [f32]) {
+        if let Some(rotation) = &self.rotation {
+            rotation.apply(vector);
+        }
+    }
+
     /// Bytes of memory.
     pub fn memory_bytes(&self) -> usize {
         let groups = self.groups.len() * size_of::<Group>() + (self.group_centers.len() + self.group_squares.len()) * 4;
         let pq = self.pq.as_ref().map_or(0, PqModel::memory_bytes);
-        groups + self.inline_centers.len() + self.seen.0.len() * 8 + pq
+        groups
+            + self.inline_centers.len()
+            + self.seen.0.len() * 8
+            + pq
+            + self.rotation.as_ref().map_or(0, Rotation::memory_bytes)
     }
 
     /// The product quantizer of the codes, if that is what they are of.
@@ -441,7 +461,10 @@ impl CellsMeta {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&(self.shape.dims as u16).to_le_bytes());
         let code = match self.shape.code {
-            CodeKind::Scalar(bits) => bits.count() as u8 | if self.centered { CENTERED } else { 0 },
+            CodeKind::Scalar(bits) => {
+                let rotated = if self.rotation.is_some() { ROTATED } else { 0 };
+                bits.count() as u8 | if self.centered { CENTERED } else { 0 } | rotated
+            }
             CodeKind::Product(_) => PRODUCT,
         };
         let code = code | if self.spills { SPILLS } else { 0 };
@@ -482,10 +505,15 @@ impl CellsMeta {
         if centered && metric != Metric::L2 {
             return Err(reader.invalid("centered codes").into());
         }
+        let is_rotated = code & ROTATED > 0;
         let code = match code {
             PRODUCT => CodeKind::Product(0),
             bits => {
-                let bits = Bits::try_from(bits & !CENTERED).map_err(|_| reader.invalid("bits of a code"))?;
+                let bits =
+                    Bits::try_from(bits & !(CENTERED | ROTATED)).map_err(|_| reader.invalid("bits of a code"))?;
+                if is_rotated && !matches!(bits, Bits::One | Bits::Two) {
+                    return Err(reader.invalid("rotated codes").into());
+                }
                 CodeKind::Scalar(bits)
             }
         };
@@ -525,6 +553,7 @@ impl CellsMeta {
             shape,
             centered,
             spills,
+            rotation: is_rotated.then(|| Rotation::new(dims as usize)),
             count,
             num_cells,
             groups: Vec::with_capacity(num_groups),

@@ -83,6 +83,11 @@ impl Spread {
         kth - margin * self.at(kth)
     }
 
+    /// How near the k-th best is, by the same scale: larger is nearer.
+    pub fn nearness(self, kth: f32) -> f32 {
+        kth / self.at(kth).max(f32::MIN_POSITIVE)
+    }
+
     pub(super) fn at(self, kth: f32) -> f32 {
         match self.metric {
             Metric::Cosine => 1.0,

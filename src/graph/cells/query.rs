@@ -41,6 +41,8 @@ impl<'a> Terms<'a> {
 pub(super) struct Levels {
     lower: f32,
     step: f32,
+    /// Of the components.
+    sum: f32,
 }
 
 /// One query in every form that is compared with.
@@ -49,7 +51,6 @@ pub(super) struct Query {
     /// Of unit length for cosine.
     pub(super) vector: Vec<f32>,
     pub(super) metric: Metric,
-    sum: f32,
     pub(super) square: f32,
     /// 8 bits, in the order of 4-bit rows: against centers and 4-bit codes.
     pub(super) nibbles: Vec<u8>,
@@ -81,9 +82,14 @@ impl Query {
         let (low, high) = levels.split_at(levels.len().div_ceil(2));
         nibbles[..low.len()].copy_from_slice(low);
         nibbles[half..half + high.len()].copy_from_slice(high);
+        let turned = meta.rotation.as_ref().map(|rotation| {
+            let mut turned = vector.clone();
+            rotation.apply(&mut turned);
+            turned
+        });
         let (code, coarse) = match shape.code {
             CodeKind::Scalar(bits @ (Bits::One | Bits::Two)) => {
-                let coarse = quantize(&vector, Bits::Four, &mut levels);
+                let coarse = quantize(turned.as_deref().unwrap_or(&vector), Bits::Four, &mut levels);
                 (Code::Stripes(bits, StripeQuery::new(&levels)), coarse)
             }
             CodeKind::Scalar(Bits::Four) => (Code::Nibbles, fine),
@@ -96,9 +102,8 @@ impl Query {
                 (Code::Table(PqTable::new(model, &vector)), fine)
             }
         };
-        let sum = vector.iter().map(|&v| f64::from(v)).sum::<f64>() as f32;
         let square = square(&vector) as f32;
-        Self { vector, metric: shape.metric, sum, square, nibbles, fine, code, coarse }
+        Self { vector, metric: shape.metric, square, nibbles, fine, code, coarse }
     }
 
     /// Rank of a center by its product with the query and its squared norm; larger is better.
@@ -170,7 +175,7 @@ impl Query {
     /// Product of the query with lower + level * step: lower * sum(q) + step * (q.lower * sum(level) + q.step * product).
     #[inline]
     pub(super) fn product(&self, (lower, step, level_sum): (f32, f32, f32), product: u32, levels: &Levels) -> f32 {
-        lower * self.sum + step * (levels.lower * level_sum + levels.step * product as f32)
+        lower * levels.sum + step * (levels.lower * level_sum + levels.step * product as f32)
     }
 }
 
@@ -179,5 +184,6 @@ fn quantize(vector: &[f32], bits: Bits, levels: &mut Vec<u8>) -> Levels {
     let (min, max) = vector.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(min, max), &v| (min.min(v), max.max(v)));
     let interval = Interval { lower: min, upper: max };
     assign_levels(vector, interval, bits, levels);
-    Levels { lower: min, step: interval.step(bits) }
+    let sum = vector.iter().map(|&v| f64::from(v)).sum::<f64>() as f32;
+    Levels { lower: min, step: interval.step(bits), sum }
 }

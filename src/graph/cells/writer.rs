@@ -8,6 +8,7 @@ use crate::{
     quant::{
         osq::{Bits, Interval, assign_levels, fit_interval, pack_levels},
         pq::{PqEncoder, PqModel},
+        rotation::Rotation,
     },
     schema::Metric,
 };
@@ -75,6 +76,8 @@ struct Scratch {
     residual: Vec<f32>,
     levels: Vec<u8>,
     center: Vec<f32>,
+    /// The center less that of its group, as codes see it.
+    from_group: Vec<f32>,
     vector: Vec<f32>,
     docs: Vec<u8>,
     ords: Vec<u8>,
@@ -136,11 +139,14 @@ impl CellsWriter {
     }
 
     fn of_shape(shape: CodeShape) -> Self {
+        // Codes of more bits say enough about any component.
+        let rotation = matches!(shape.code, CodeKind::Scalar(Bits::One | Bits::Two));
         Self {
             meta: CellsMeta {
                 shape,
                 centered: shape.metric == Metric::L2 && matches!(shape.code, CodeKind::Scalar(_)),
                 spills: false,
+                rotation: rotation.then(|| Rotation::new(shape.dims as usize)),
                 count: 0,
                 num_cells: 0,
                 groups: Vec::new(),
@@ -211,7 +217,9 @@ impl CellsWriter {
         let shape = self.meta.shape;
         let group = self.meta.groups.len().checked_sub(1).expect("inside a group");
         let scratch = &mut self.scratch;
-        let Scratch { residual, levels, center: decoded, vector, docs, ords, squares, codes: columns, .. } = scratch;
+        let Scratch {
+            residual, levels, center: decoded, from_group, vector, docs, ords, squares, codes: columns, ..
+        } = scratch;
         let (residuals, directions, encoder) = (&mut scratch.residuals, &mut scratch.directions, &mut scratch.encoder);
         residuals.clear();
         directions.clear();
@@ -223,6 +231,9 @@ impl CellsWriter {
         decoded.clear();
         decoded.extend(levels.iter().zip(group_center).map(|(&level, g)| g + (lower + f32::from(level) * step)));
         self.center_squares.extend_from_slice(&(square(decoded) as f32).to_le_bytes());
+        from_group.clear();
+        from_group.extend(decoded.iter().zip(group_center).map(|(c, g)| c - g));
+        self.meta.rotate(from_group);
 
         let start = codes.len();
         docs.clear();
@@ -236,19 +247,22 @@ impl CellsWriter {
             normalized(values, shape.metric, vector);
             residual.clear();
             residual.extend(vector.iter().zip(decoded.iter()).map(|(x, c)| x - c));
+            // What of the square is known beforehand; see the format.
+            let mut own = if self.meta.centered { product(residual, group_center) } else { 0.0 };
             match shape.code {
                 CodeKind::Scalar(bits) => {
-                    columns.push(residual, bits, levels);
+                    self.meta.rotate(residual);
+                    let (lower, step) = columns.push(residual, bits, levels);
+                    if self.meta.centered {
+                        let missing = levels.iter().zip(&mut *residual);
+                        missing.for_each(|(&level, r)| *r -= lower + f32::from(level) * step);
+                        own += product(residual, from_group);
+                    }
                 }
                 CodeKind::Product(_) => residuals.extend_from_slice(residual),
             }
             docs.extend_from_slice(&doc.to_le_bytes());
             if shape.metric == Metric::L2 {
-                let product = |(r, g): (&f32, &f32)| f64::from(*r) * f64::from(*g);
-                let own: f64 = match self.meta.centered {
-                    true => residual.iter().zip(group_center).map(product).sum(),
-                    false => 0.0,
-                };
                 squares.extend_from_slice(&((square(vector) - 2.0 * own) as f32).to_le_bytes());
             }
             if self.parallel_weight > 1.0 {
@@ -352,6 +366,10 @@ impl CellsWriter {
         self.meta.inline_centers = inline_centers;
         self.meta.write(meta);
     }
+}
+
+fn product(a: &[f32], b: &[f32]) -> f64 {
+    a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
 }
 
 fn seal(out: &mut Vec<u8>, start: usize) {
