@@ -143,7 +143,7 @@ mod tests {
             let mut found = values.clone();
             transform(&mut found);
             for (row, found) in found.iter().enumerate() {
-                let sign = |column: usize| if (row & column).count_ones() % 2 == 0 { 1.0 } else { -1.0 };
+                let sign = |column: usize| if (row & column).count_ones().is_multiple_of(2) { 1.0 } else { -1.0 };
                 let sum: f32 = values.iter().enumerate().map(|(column, value)| sign(column) * value).sum();
                 assert_eq!(*found, sum, "{len}, row {row}");
             }

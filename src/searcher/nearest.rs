@@ -90,7 +90,7 @@ impl<F: File> Search<'_, F> {
                     } else {
                         let graph = segment.graph(vector.field).filter(|_| vector.mode == Some(VectorMode::Walk));
                         let graph = graph.map(|graph| &**graph);
-                        probed.push(Probed { rows, cells, graph, num_docs, is_far: !is_near });
+                        probed.push(Probed { rows, cells, graph, num_docs, is_far: !is_near, is_resident });
                     }
                 }
                 _ => scanned.push(rows),

@@ -53,6 +53,8 @@ const ROWS_PER_DOC: usize = 4;
 /// Cells that a probe widens to at most: a multiple of those it begins with, and not less than all of a small segment.
 const MOST_PROBES: u32 = 8;
 const SMALL_CELLS: u32 = 512;
+/// Cells that are looked into before the margins say how many it takes, where looking again costs nothing.
+const RESIDENT_PROBES: u32 = 12;
 /// A group may rank so many times as far below as a cell, and have cells that are good enough.
 const GROUP_MARGIN: f32 = 1.5;
 /// Where a wave takes long there is one of codes, with so many times as many cells, up to so many bytes of them, and one
@@ -82,6 +84,8 @@ pub(super) struct Probed<'s, F> {
     pub num_docs: u64,
     /// Whether a read of it takes long.
     pub is_far: bool,
+    /// Whether it is in memory as it stands: another look takes no longer than a longer one.
+    pub is_resident: bool,
 }
 
 /// How far one probe looks.
@@ -335,6 +339,9 @@ fn reach<F>(vector: &VectorAsk, one: &Probed<'_, F>, k: usize) -> Reach {
             most = 0;
             longest = ((FAR_ROW_BYTES / row_bytes.max(1)).min(FAR_ROWS) as usize).max(2 * k);
         }
+    }
+    if one.is_resident && margins.is_some() {
+        first = first.min(RESIDENT_PROBES);
     }
     let (step, enough) = if one.graph.is_some() {
         let breadth = || (probes as f32 * (hits.sqrt() / passing.powf(0.25))).ceil() as u32;

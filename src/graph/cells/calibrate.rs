@@ -5,9 +5,10 @@
 use super::{
     format::{CellsMeta, square},
     lloyd::half_square,
-    probe::{Candidate, Probe},
+    probe::{Candidate, Found, Probe},
 };
 use crate::{
+    bitset::BitSet,
     codec::Reader,
     distance::fixed::{FixedRows, fixed_dots_block},
     error::Result,
@@ -31,6 +32,8 @@ const SHORTLISTS: [u32; 7] = [15, 25, 50, 100, 200, 400, 800];
 
 /// Shares of neighbours that margins are kept for.
 const SHARES: [f32; 12] = [0.5, 0.7, 0.8, 0.85, 0.9, 0.935, 0.95, 0.967, 0.975, 0.984, 0.9934, 1.0];
+/// Queries of this share of all like vectors are less near than those that margins of their kind are taken for.
+const LEAST_NEAR: f32 = 0.1;
 /// Set in the number of probes where margins follow, and where they are two for each share.
 const WITH_MARGINS: u8 = 0x80;
 const OF_KINDS: u8 = 0x40;
@@ -44,7 +47,8 @@ pub struct Calibration {
     recall: Vec<u16>,
     /// By share of neighbours, ascending: of queries like vectors of the segment, and of queries like none.
     margins: Vec<(f32, [Margins; 2])>,
-    /// How near the k-th best of either kind is in the middle: see [`Spread::nearness`].
+    /// How near the k-th best of nearly all of the one kind is at least, and of the other in the middle: see
+    /// [`Spread::nearness`](super::Spread::nearness).
     nearness: [f32; 2],
 }
 
@@ -207,6 +211,37 @@ impl Truth {
     }
 }
 
+/// What one query finds of its neighbours.
+#[derive(Debug)]
+pub struct Trial<'n> {
+    /// Ordinals.
+    neighbours: &'n [u32],
+    /// The best rank of the cells that list each of them.
+    cell_ranks: Vec<f32>,
+    seen: BitSet,
+    candidates: Vec<Candidate>,
+}
+
+impl<'n> Trial<'n> {
+    /// Nothing yet, of `count` vectors.
+    pub fn new(neighbours: &'n [u32], count: u32) -> Self {
+        let cell_ranks = vec![f32::NEG_INFINITY; neighbours.len()];
+        Self { neighbours, cell_ranks, seen: BitSet::new(count), candidates: Vec::new() }
+    }
+}
+
+/// Takes each vector as often as it is listed.
+impl Found for &mut Trial<'_> {
+    fn push(&mut self, candidate: Candidate) {
+        if let Some(at) = self.neighbours.iter().position(|&ord| ord == candidate.ord) {
+            self.cell_ranks[at] = self.cell_ranks[at].max(candidate.cell_rank);
+        }
+        if self.seen.insert(candidate.ord) {
+            self.candidates.push(candidate);
+        }
+    }
+}
+
 /// Counts what probes find.
 #[derive(Debug)]
 pub struct Recorder {
@@ -249,18 +284,18 @@ impl Recorder {
         &self.table.probes
     }
 
-    /// Notes what the probe of [`Self::probes`]`[stage]` found for the query at `query`; `neighbours` are ordinals.
-    pub fn record(&mut self, query: usize, stage: usize, candidates: &mut [Candidate], neighbours: &[u32]) {
-        order::by_key(candidates, |one| u64::from(!float_key(one.estimate)) << 32 | u64::from(one.ord));
+    /// Notes what `trial` found for the query at `query` in the probe of [`Self::probes`]`[stage]`.
+    pub fn record(&mut self, query: usize, stage: usize, trial: &mut Trial<'_>) {
+        order::by_key(&mut trial.candidates, |one| u64::from(!float_key(one.estimate)) << 32 | u64::from(one.ord));
         if is_noise(query) {
             return;
         }
         if stage == 0 {
-            self.wanted += neighbours.len() as u32;
+            self.wanted += trial.neighbours.len() as u32;
         }
         let longest = SHORTLISTS[SHORTLISTS.len() - 1] as usize;
-        for (rank, candidate) in candidates.iter().take(longest).enumerate() {
-            if neighbours.contains(&candidate.ord) {
+        for (rank, candidate) in trial.candidates.iter().take(longest).enumerate() {
+            if trial.neighbours.contains(&candidate.ord) {
                 for (ix, _) in SHORTLISTS.iter().enumerate().filter(|(_, len)| rank < **len as usize) {
                     self.found[stage * SHORTLISTS.len() + ix] += 1;
                 }
@@ -268,22 +303,20 @@ impl Recorder {
         }
     }
 
-    /// Notes how far the neighbours lie below the tenth best estimate, after the last stage of `probe`; `candidates` as
-    /// [`Self::record`] left them.
-    pub fn record_margins(&mut self, query: usize, probe: &Probe<'_>, candidates: &[Candidate], neighbours: &[u32]) {
-        let (Some(first), Some(kth)) = (candidates.first(), candidates.get(neighbours.len().max(1) - 1)) else {
-            return;
-        };
+    /// Notes how far the neighbours lie below the tenth best estimate, after the last stage of `probe` was recorded.
+    pub fn record_margins(&mut self, query: usize, probe: &Probe<'_>, trial: &Trial<'_>) {
+        let kth = trial.neighbours.len().max(1) - 1;
+        let (Some(first), Some(kth)) = (trial.candidates.first(), trial.candidates.get(kth)) else { return };
         let kind = usize::from(is_noise(query));
         let spread = probe.spread();
         self.nearness[kind].push(spread.nearness(kth.estimate));
         let spread = spread.at(kth.estimate).max(f32::MIN_POSITIVE);
         // Of what no probe came to it is known only that its cell ranks below all others.
-        let least = candidates.iter().map(|one| one.cell_rank).fold(first.cell_rank, f32::min);
-        for &ord in neighbours {
-            let found = candidates.iter().find(|candidate| candidate.ord == ord);
+        let least = trial.candidates.iter().map(|one| one.cell_rank).fold(first.cell_rank, f32::min);
+        for (&ord, &cell_rank) in trial.neighbours.iter().zip(&trial.cell_ranks) {
+            let found = trial.candidates.iter().find(|candidate| candidate.ord == ord);
             let margin = |value: f32| ((kth.estimate - value) / spread).clamp(f32::MIN, f32::MAX);
-            self.cell_margins[kind].push(margin(found.map_or(least, |found| found.cell_rank)));
+            self.cell_margins[kind].push(margin(cell_rank.max(least)));
             self.row_margins[kind].extend(found.map(|found| margin(found.estimate)));
         }
     }
@@ -316,7 +349,8 @@ impl Recorder {
             (share, [0, 1].map(|kind| Margins { cells: cells[kind], rows: rows[kind] }))
         };
         self.table.margins = SHARES.iter().map(of_share).collect();
-        let [near, far] = self.nearness.each_ref().map(|all| at(all, 0.5));
+        let near = at(&self.nearness[0], LEAST_NEAR);
+        let far = at(&self.nearness[1], 0.5);
         self.table.nearness = [near.or(far).unwrap_or(0.0), far.or(near).unwrap_or(0.0)];
         self.table
     }

@@ -25,7 +25,7 @@ pub(super) mod probe_tests;
 #[cfg(test)]
 mod tests;
 
-pub use calibrate::{Calibration, Margins, QueryMargins, Reach, Recorder, Truth, queries_of, query_numbers};
+pub use calibrate::{Calibration, Margins, QueryMargins, Reach, Recorder, Trial, Truth, queries_of, query_numbers};
 pub use codebook::{Codebook, FixedScale};
 pub use format::{CellPlace, CellsMeta, CodeKind, CodeShape};
 pub(in crate::graph) use format::{PlacedCell, SeenCells};

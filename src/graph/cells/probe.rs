@@ -233,6 +233,13 @@ impl<'a> Probe<'a> {
         probe
     }
 
+    /// Hands out a vector once for each cell that lists it.
+    #[must_use]
+    pub fn repeating(mut self) -> Self {
+        self.seen = None;
+        self
+    }
+
     /// Ranges needed next, of one stream, in the order [`Self::feed`] takes them; empty when the probe is done.
     pub fn wanted(&self) -> (CellStream, &[Range<u64>]) {
         match self.stage {

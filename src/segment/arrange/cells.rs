@@ -12,7 +12,7 @@ use crate::{
     error::Result,
     graph::cells::{
         Calibration, CellStream, CellTrainer, CellsWriter, Codebook, FixedScale, Probe, ProbeOptions, Recorder,
-        Spilled, Truth, queries_of, query_numbers,
+        Spilled, Trial, Truth, queries_of, query_numbers,
     },
     ids::FieldOrd,
     quant::pq::{PqModel, PqOptions, PqTrainer, parallel_weight},
@@ -365,11 +365,10 @@ impl<S: Storage> Streams<'_, S> {
         let meta = self.writer.meta();
         let most = (self.room as u64 / meta.mean_cell_bytes().max(1)).clamp(16, 1 << 16) as u32;
         let mut recorder = Recorder::new(meta);
-        let mut candidates = Vec::new();
         for (query_ix, (query, neighbours)) in queries.iter().zip(neighbours).enumerate() {
             let options = ProbeOptions { probes: recorder.probes()[0], ..ProbeOptions::default() };
-            let mut probe = Probe::reproducible(meta, query, options);
-            candidates.clear();
+            let mut probe = Probe::reproducible(meta, query, options).repeating();
+            let mut trial = Trial::new(neighbours, meta.count());
             for stage in 0..recorder.probes().len() {
                 let before = stage.checked_sub(1).map_or(0, |before| recorder.probes()[before]);
                 let mut left = recorder.probes()[stage] - before;
@@ -378,7 +377,7 @@ impl<S: Storage> Streams<'_, S> {
                         let (stream, wanted) = probe.wanted();
                         let spill = if stream == CellStream::Centers { self.centers } else { self.codes };
                         let blocks = spill.read(wanted).await?;
-                        probe.feed(&blocks, true, |candidate| candidates.push(candidate))?;
+                        probe.feed(&blocks, true, &mut trial)?;
                     }
                     if stage == 0 || left == 0 {
                         break;
@@ -388,9 +387,9 @@ impl<S: Storage> Streams<'_, S> {
                     probe.resume(step);
                     left -= step;
                 }
-                recorder.record(query_ix, stage, &mut candidates, neighbours);
+                recorder.record(query_ix, stage, &mut trial);
             }
-            recorder.record_margins(query_ix, &probe, &candidates, neighbours);
+            recorder.record_margins(query_ix, &probe, &trial);
             source.turn().await?;
         }
         Ok(recorder.finish())

@@ -7,7 +7,7 @@ use crate::{
     error::Result,
     graph::{
         GraphBuilder, GraphMeta, GraphOptions, GraphStream, Walk, WalkOptions,
-        cells::{Calibration, CellStream, FixedScale, Recorder},
+        cells::{Calibration, CellStream, FixedScale, Recorder, Trial},
     },
     storage::Storage,
 };
@@ -68,12 +68,11 @@ impl Graph {
     ) -> Result<Calibration> {
         let cells = streams.writer.meta();
         let mut recorder = Recorder::of_walks(cells);
-        let mut candidates = Vec::new();
         for (query_ix, (query, neighbours)) in queries.iter().zip(neighbours).enumerate() {
             for stage in 0..recorder.probes().len() {
                 let options = WalkOptions { breadth: recorder.probes()[stage], ..WalkOptions::default() };
                 let mut walk = Walk::reproducible(&self.meta, cells, query, options);
-                candidates.clear();
+                let mut trial = Trial::new(neighbours, cells.count());
                 while !walk.is_done() {
                     let (stream, wanted) = walk.wanted();
                     let blocks = match stream {
@@ -87,9 +86,9 @@ impl Graph {
                             wanted.iter().map(part).collect()
                         }
                     };
-                    walk.feed(&blocks, true, |candidate| candidates.push(candidate))?;
+                    walk.feed(&blocks, true, &mut trial)?;
                 }
-                recorder.record(query_ix, stage, &mut candidates, neighbours);
+                recorder.record(query_ix, stage, &mut trial);
                 source.turn().await?;
             }
         }
