@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{
     Entry, RowSource, VectorField,
     graph::GraphParts,
-    plan::{Plan, bits, is_spilling},
+    plan::{PINNED_CENTERS_BYTES, Plan, bits, is_spilling},
 };
 use crate::{
     distance::fixed::FixedRows,
@@ -26,9 +26,6 @@ use crate::{
     vectors::{read_components, row_bytes},
 };
 
-/// Centers up to this length are pinned with the metadata, which saves a query a wave: up to about 300,000 vectors of
-/// 384 dimensions.
-const INLINE_CENTERS_BYTES: usize = 2 << 20;
 /// Vectors of a cell at most, so that equal vectors cannot make one cell of all.
 const MAX_CELL_LEN: u32 = 256;
 /// Vectors assigned between two looks at the clock.
@@ -199,7 +196,7 @@ impl CellParts {
             codebook: self.codebook,
             truth: self.truth,
             codes: spills.spill(plan.code_memory),
-            centers: spills.spill(INLINE_CENTERS_BYTES),
+            centers: spills.spill(PINNED_CENTERS_BYTES),
             room: plan.code_memory,
             values: Vec::new(),
             buffers: (Vec::new(), Vec::new()),
