@@ -56,7 +56,7 @@ const SMALL_CELLS: u32 = 512;
 /// Cells that are looked into before the margins say how many it takes, where looking again costs nothing.
 const RESIDENT_PROBES: u32 = 12;
 /// A group may rank so many times as far below as a cell, and have cells that are good enough.
-const GROUP_MARGIN: f32 = 1.5;
+const GROUP_MARGIN: f32 = 1.2;
 /// Where a wave takes long there is one of codes, with so many times as many cells, up to so many bytes of them, and one
 /// of so many rows: for the default recall. Who asks for a recall gets it, whatever that takes. Each row may take a request
 /// of its own.
