@@ -299,11 +299,14 @@ export interface VectorClause {
   exact?: boolean;
   /**
    * Share of the true ten nearest that a search should find, by what was measured when each segment was built. Default
-   * 0.95, and over a network what one wave of about 272 KiB of codes finds; named, it is reached there too, for more
-   * bytes. The best that was measured where that is less.
+   * 0.95, and over a network what one wave of about 272 KiB of codes finds; named, as many codes are read there in one wave
+   * as it took to find that share. The best that was measured where that is less.
    */
   recall?: number;
-  /** Cells of near vectors to look into per segment, instead of what `recall` asks for. A cell has about 32 vectors. */
+  /**
+   * Cells of near vectors to look into per segment, instead of what `recall` asks for. A cell has about 32 vectors; in
+   * segments of some 100,000 or more up to 96, so that less is read when a far index is opened.
+   */
   probes?: number;
   /**
    * Vectors to score exactly, as a multiple of the number of hits, instead of what `recall` asks for. At least 1.

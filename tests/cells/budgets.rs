@@ -15,13 +15,16 @@ use serde_json::json;
 
 use super::{
     demo::from_half,
-    set::{Set, add, clustered, merge, options, search, single},
+    set::{CELLS, Set, add, clustered, merge, options, search, single},
 };
 
 const DIMS: usize = 384;
 const BATCH: usize = 20_000;
 /// 30 ms and 50 Mbit/s, as a browser would use it over HTTP/1.1.
 const LINK: Link = Link { round_trip_micros: 30_000, bytes_per_second: 6.25e6, in_flight: ReadProfile::HTTP.in_flight };
+
+/// What a measured recall may be below what was asked for.
+const CHANCE: f64 = 0.01;
 
 /// Means over cold queries, each of an index that was just opened.
 #[derive(Debug, Default)]
@@ -39,7 +42,7 @@ struct Cost {
 
 async fn built(vectors: &[Vec<f32>]) -> MemoryStorage {
     let storage = MemoryStorage::new();
-    let index = Index::open(storage.clone(), options(DIMS, "cosine")).await.unwrap();
+    let index = Index::open(storage.clone(), options(vectors[0].len(), "cosine")).await.unwrap();
     for first in (0..vectors.len()).step_by(BATCH) {
         add(&index, first, &single(&vectors[first..vectors.len().min(first + BATCH)])).await;
     }
@@ -81,12 +84,21 @@ fn cost(storage: &MemoryStorage, set: &Set, clause: &serde_json::Value) -> Cost 
 fn report(what: &str, vectors: Vec<Vec<f32>>, queries: Vec<Vec<f32>>) -> Cost {
     let storage = block_on(built(&vectors));
     let set = Set::new("cosine", single(&vectors), queries);
-    for recall in [0.9, 0.99] {
-        println!("{what} at {recall}: {:.3?}", cost(&storage, &set, &json!({ "recall": recall })));
-    }
     let by_default = cost(&storage, &set, &json!({}));
     println!("{what}: {by_default:.3?}");
+    for (recall, times) in [(0.9, 1.25), (0.99, 6.0)] {
+        let cost = cost(&storage, &set, &json!({ "recall": recall }));
+        println!("{what} at {recall}: {cost:.3?}");
+        assert_asked_for(&cost, recall, &by_default, times);
+    }
     by_default
+}
+
+/// A recall that is asked for is reached, in no more waves, and for so many times what the default costs at most.
+fn assert_asked_for(cost: &Cost, recall: f64, by_default: &Cost, times: f64) {
+    assert!(cost.recall >= recall - CHANCE && cost.most_waves <= 3, "{recall}: {cost:?}");
+    assert!(cost.kib <= times * by_default.kib, "{recall}: {cost:?}, by default {by_default:?}");
+    assert!(cost.requests <= times * by_default.requests, "{recall}: {cost:?}, by default {by_default:?}");
 }
 
 fn assert_budget(cost: &Cost) {
@@ -100,6 +112,21 @@ fn npy(name: &str) -> Vec<Vec<f32>> {
     let header = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
     let values = bytes[header..].as_chunks::<2>().0.iter().map(|&half| from_half(u16::from_le_bytes(half)));
     values.collect::<Vec<f32>>().chunks_exact(DIMS).map(<[f32]>::to_vec).collect()
+}
+
+#[test]
+fn a_recall_asked_for_takes_no_more_waves_and_not_much_more_than_the_default() {
+    let seed = 23;
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut vectors = clustered(&mut rng, CELLS + 1020, 64, 60);
+    let queries = vectors.split_off(vectors.len() - 20);
+    let storage = block_on(built(&vectors));
+    let set = Set::new("cosine", single(&vectors), queries);
+    let by_default = cost(&storage, &set, &json!({}));
+    for (recall, times) in [(0.8, 1.0), (0.9, 1.25), (0.99, 3.0)] {
+        println!("seed {seed}");
+        assert_asked_for(&cost(&storage, &set, &json!({ "recall": recall })), recall, &by_default, times);
+    }
 }
 
 #[test]
