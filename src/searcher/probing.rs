@@ -65,8 +65,8 @@ const FAR_ROW_BYTES: u64 = 80 << 10;
 const FAR_ROWS: u64 = 64;
 /// Who asks for a recall there gets as many cells as were measured to find it, and so many times as long a shortlist at
 /// most: what that takes, but no wave more. Of higher recalls than the default the few queries measured say less: so many
-/// times as many cells. On 99,000 sentences, with questions of people among the queries, 0.9 finds 0.952 for 512 KiB and
-/// 53 requests, and 0.99 finds 0.996 for 2.3 MiB and 166; widening by margins took 1.4 MiB and 139, 5.8 MiB and 353.
+/// times as many cells. On 99,000 sentences, with questions of people among the queries, 0.9 finds 0.939 for 485 KiB and 45
+/// requests, and 0.99 finds 0.994 for 2.2 MiB and 134; widening by margins took 1.4 MiB and 139, 5.8 MiB and 353.
 const FAR_ASKED_ROWS: usize = 2;
 const FAR_HIGH_RECALL: f32 = 1.5;
 /// What a request of codes costs there beside its bytes, in bytes; less where vectors are listed once. By time it would be
