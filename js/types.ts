@@ -508,7 +508,7 @@ export interface SearchStats {
   vectorsScored: number;
   /** Cells of near vectors that were looked into. */
   cellsProbed: number;
-  /** Vectors in them, whose scores were estimated. */
+  /** Codes in them that were scored: of most vectors one, of those that two cells list both. */
   codesScored: number;
   /** Vectors whose neighbours were looked at in a walk over a graph; 0 where nothing was walked. */
   vectorsExpanded: number;

@@ -16,6 +16,7 @@ compile_error!("rows are scored in place as little-endian floats; big-endian mac
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+pub mod blocks;
 pub mod codebook;
 pub mod fixed;
 pub mod half;

@@ -7,6 +7,10 @@
 #[path = "packed_x86.rs"]
 mod x86;
 
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+#[path = "packed_simd128.rs"]
+mod simd128;
+
 /// Bits of a component of a query for rows of stripes.
 const QUERY_BITS: usize = 4;
 
@@ -79,6 +83,11 @@ pub fn nibble_dots(query: &[u8], rows: &[u8], out: &mut [u32]) {
         unsafe { x86::nibble_dots(query, rows, out) };
         return;
     }
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    if !query.is_empty() {
+        simd128::nibble_dots(query, rows, out);
+        return;
+    }
     nibble_body(query, rows, out);
 }
 
@@ -129,5 +138,81 @@ fn nibble_body(query: &[u8], rows: &[u8], out: &mut [u32]) {
                 + i32::from(i16::from(byte >> 4)) * i32::from(i16::from(high));
         }
         *out = sum as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every compiled loop that this machine can run.
+    fn stripe_loops<const DOC_STRIPES: usize>(query: &StripeQuery, rows: &[u8], len: usize) -> Vec<Vec<u32>> {
+        let mut found = vec![vec![u32::MAX; len]; 2];
+        stripe_dots::<DOC_STRIPES>(query, rows, &mut found[0]);
+        if query.words() == 0 {
+            found.truncate(1);
+            return found;
+        }
+        stripe_body::<DOC_STRIPES>(&query.0, rows, &mut found[1]);
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("popcnt") {
+            let mut out = vec![u32::MAX; len];
+            // SAFETY: popcnt was detected on this CPU just above.
+            unsafe { x86::stripe_dots::<DOC_STRIPES>(&query.0, rows, &mut out) };
+            found.push(out);
+        }
+        found
+    }
+
+    #[test]
+    fn all_loops_find_the_same_products() {
+        let seed = fastrand::u64(..);
+        println!("seed {seed}");
+        let mut random = fastrand::Rng::with_seed(seed);
+        for dims in (0..=130).chain([300, 384, 768, 784, 1024, 1536, 4096]) {
+            let levels: Vec<u8> = (0..dims).map(|_| random.u8(0..16)).collect();
+            let query = StripeQuery::new(&levels);
+            let (len, words) = (random.usize(0..40), query.words());
+            let bits: Vec<Vec<u8>> = (0..len).map(|_| (0..dims).map(|_| random.u8(0..4)).collect()).collect();
+            let stripe = |row: &[u8], bit: u8, out: &mut Vec<u8>| {
+                let start = out.len();
+                let byte = |eight: &[u8]| eight.iter().rev().fold(0, |byte, level| byte << 1 | (level >> bit & 1));
+                out.extend(row.chunks(8).map(byte));
+                out.resize(start + words * 8, 0);
+            };
+            let (mut one, mut two) = (Vec::new(), Vec::new());
+            for row in &bits {
+                stripe(row, 0, &mut one);
+                (0..2).for_each(|bit| stripe(row, bit, &mut two));
+            }
+            let plain = |mask: u8| -> Vec<u32> {
+                let term = |(&a, &b): (&u8, &u8)| u32::from(a & mask) * u32::from(b);
+                bits.iter().map(|row| row.iter().zip(&levels).map(term).sum()).collect()
+            };
+            for (number, found) in stripe_loops::<1>(&query, &one, len).iter().enumerate() {
+                assert_eq!(*found, plain(1), "{dims} x {len}, loop {number}");
+            }
+            for (number, found) in stripe_loops::<2>(&query, &two, len).iter().enumerate() {
+                assert_eq!(*found, plain(3), "{dims} x {len}, loop {number}");
+            }
+
+            let bytes: Vec<u8> = (0..2 * dims).map(|_| random.u8(..)).collect();
+            let rows: Vec<u8> = (0..len * dims).map(|_| random.u8(..)).collect();
+            let (mut found, mut plain) = (vec![u32::MAX; len], vec![u32::MAX; len]);
+            nibble_dots(&bytes, &rows, &mut found);
+            nibble_body(&bytes, &rows, &mut plain);
+            assert_eq!(found, plain, "{dims} x {len} nibbles");
+            byte_dots(&bytes[..dims], &rows, &mut found);
+            byte_body(&bytes[..dims], &rows, &mut plain);
+            assert_eq!(found, plain, "{dims} x {len} bytes");
+        }
+        // The largest sums there are.
+        let query = StripeQuery::new(&[15; 4096]);
+        for found in stripe_loops::<2>(&query, &[255; 1024 * 17], 17) {
+            assert_eq!(found, [4096 * 45; 17]);
+        }
+        let mut found = [0; 3];
+        nibble_dots(&[255; 4096], &[255; 2048 * 3], &mut found);
+        assert_eq!(found, [4096 * 255 * 15; 3]);
     }
 }

@@ -427,7 +427,7 @@ pub struct SearchStats {
     pub vectors_scored: u64,
     /// Cells of near vectors that were looked into.
     pub cells_probed: u64,
-    /// Vectors in them, whose scores were estimated.
+    /// Codes in them that were scored: of most vectors one, of those that two cells list both.
     pub codes_scored: u64,
     /// Vectors whose neighbours were looked at in a walk over a graph; 0 where nothing was walked.
     pub vectors_expanded: u64,

@@ -46,7 +46,10 @@ fn second_cells_find_what_first_cells_miss_and_repeat_nothing() {
             let response = search(&index, json!({ "vector": clause, "limit": vectors.len(), "select": [] })).await;
             let mut ids: Vec<usize> = response.hits.iter().map(|hit| id_of(&hit.id)).collect();
             let left = vectors.len() - gone.len();
-            assert_eq!((response.stats.codes_scored, ids.len()), (left as u64, left), "{metric}");
+            // Their codes were scored for each cell that lists them.
+            let scored = response.stats.codes_scored as usize;
+            assert!(scored > left && scored <= 2 * left, "{metric}: {scored} of {left}");
+            assert_eq!(ids.len(), left, "{metric}");
             ids.sort_unstable();
             ids.dedup();
             assert_eq!(ids.len(), left);

@@ -1,8 +1,12 @@
 //! The simd128 kernels against the scalar ones, in the engines that run them.
 
-use rangefind::distance::{
-    self, InstructionSet, TOLERANCE, dots, dots_and_norms, dots_block, instruction_set, norms, scalar, squared_l2s,
-    squared_l2s_block,
+use rangefind::{
+    distance::{
+        self, InstructionSet, TOLERANCE, dots, dots_and_norms, dots_block, instruction_set, norms,
+        packed::{self, StripeQuery},
+        scalar, squared_l2s, squared_l2s_block,
+    },
+    quant::osq::{Bits, pack_levels, row_len},
 };
 use wasm_bindgen_test::wasm_bindgen_test;
 
@@ -51,6 +55,38 @@ fn simd_agrees_with_scalar_at_every_length_and_alignment() {
             assert_eq!(far[query_ix * 7..][..7], distances, "a pair has one result");
         }
     }
+}
+
+#[wasm_bindgen_test]
+fn packed_products_equal_plain_sums() {
+    let mut rng = fastrand::Rng::with_seed(5);
+    for dims in (0..=130usize).chain([300, 384, 768, 784, 1024, 1536, 4096]) {
+        let query: Vec<u8> = (0..dims).map(|_| rng.u8(0..16)).collect();
+        let (len, stripes) = (rng.usize(0..40), StripeQuery::new(&query));
+        let docs: Vec<Vec<u8>> = (0..len).map(|_| (0..dims).map(|_| rng.u8(0..4)).collect()).collect();
+        for (bits, mask) in [(Bits::One, 1), (Bits::Two, 3), (Bits::Four, 3)] {
+            let mut rows = Vec::new();
+            let masked = docs.iter().map(|doc| doc.iter().map(|level| level & mask).collect::<Vec<u8>>());
+            masked.for_each(|doc| pack_levels(&doc, bits, &mut rows));
+            let mut found = vec![u32::MAX; len];
+            match bits {
+                Bits::One => packed::stripe_dots::<1>(&stripes, &rows, &mut found),
+                Bits::Two => packed::stripe_dots::<2>(&stripes, &rows, &mut found),
+                _ => {
+                    let half = row_len(dims, bits);
+                    let (low, high) = query.split_at(dims.div_ceil(2));
+                    let padded = |levels: &[u8]| [levels, &vec![0; half - levels.len()]].concat();
+                    packed::nibble_dots(&[padded(low), padded(high)].concat(), &rows, &mut found);
+                }
+            }
+            let dot = |doc: &Vec<u8>| doc.iter().zip(&query).map(|(&a, &b)| u32::from(a & mask) * u32::from(b)).sum();
+            let plain: Vec<u32> = docs.iter().map(dot).collect();
+            assert_eq!(found, plain, "{dims} x {len}, {bits:?}");
+        }
+    }
+    let mut found = [0; 33];
+    packed::stripe_dots::<2>(&StripeQuery::new(&[15; 4096]), &[255; 1024 * 33], &mut found);
+    assert_eq!(found, [4096 * 45; 33]);
 }
 
 #[wasm_bindgen_test]

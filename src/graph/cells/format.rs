@@ -41,7 +41,8 @@
 //!        4  squared norm f32, L2 only; of centered codes less 2 (g·r + (c - g)·(r - r')), g being the group's center, c the
 //!           cell's, r the vector less that and r' what its code stands for: |q - x|² ≈ |q|² - 2 (q·c + (q - g)·r') + this,
 //!           where nothing but (q - c)·(r - r') is missing
-//!    r x m  packed rows: the vector relative to the cell's center, rotated if it says so; with code 0 a byte per subspace
+//!    r x m  packed rows: the vector relative to the cell's center; with code 0 a byte per subspace; with 0x20 the rotated
+//!           vector, 16 rows (or as many as are left) in a block: byte 0 of each of them, byte 1 of each, and so on
 //!        4  CRC32C of the block before it
 //! ```
 //! Blocks are what a planner asks for, so each has its checksum and is verified as it arrives.
@@ -195,6 +196,8 @@ pub struct CellsMeta {
     pub(super) group_centers: Vec<f32>,
     /// Their squared norms, not stored.
     pub(super) group_squares: Vec<f32>,
+    /// The same centers as centered codes see them, where that is not the same; not stored.
+    pub(super) turned_centers: Vec<f32>,
     pub(super) calibration: Calibration,
     /// Of codes of that kind.
     pub(super) pq: Option<PqModel>,
@@ -292,6 +295,23 @@ impl CellsMeta {
         start..start.saturating_add(len)
     }
 
+    /// Remembers the center of the next group as codes see it.
+    pub(super) fn turn_center(&mut self, group: usize) {
+        if let Some(rotation) = self.rotation.as_ref().filter(|_| self.centered) {
+            let start = self.turned_centers.len();
+            let dims = self.shape.dims as usize;
+            self.turned_centers.extend_from_slice(&self.group_centers[group * dims..][..dims]);
+            rotation.apply(&mut self.turned_centers[start..]);
+        }
+    }
+
+    /// The center of a group as centered codes see it.
+    pub(super) fn code_center(&self, group: usize) -> &[f32] {
+        let dims = self.shape.dims as usize;
+        let all = if self.turned_centers.is_empty() { &self.group_centers } else { &self.turned_centers };
+        &all[group * dims..][..dims]
+    }
+
     /// Turns a vector as codes stand for it.
     pub(super) fn rotate(&self, vector: &mut [f32]) {
         if let Some(rotation) = &self.rotation {
@@ -301,7 +321,8 @@ impl CellsMeta {
 
     /// Bytes of memory.
     pub fn memory_bytes(&self) -> usize {
-        let groups = self.groups.len() * size_of::<Group>() + (self.group_centers.len() + self.group_squares.len()) * 4;
+        let groups = self.groups.len() * size_of::<Group>()
+            + (self.group_centers.len() + self.group_squares.len() + self.turned_centers.len()) * 4;
         let pq = self.pq.as_ref().map_or(0, PqModel::memory_bytes);
         groups
             + self.inline_centers.len()
@@ -559,6 +580,7 @@ impl CellsMeta {
             groups: Vec::with_capacity(num_groups),
             group_centers,
             group_squares,
+            turned_centers: Vec::new(),
             calibration,
             pq,
             inline_centers: tail.rest().to_vec(),
@@ -583,6 +605,7 @@ impl CellsMeta {
             }
         }
         meta.seen = SeenCells::new(num_cells);
+        (0..meta.groups.len()).for_each(|group| meta.turn_center(group));
         Ok(meta)
     }
 

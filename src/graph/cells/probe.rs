@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::{
     format::{CRC_BYTES, CellsMeta, ORD_BYTES, PlacedCell, TERMS_BYTES, verified},
-    query::{Query, Terms},
+    query::{CodeQuery, Query, Terms},
     runs,
 };
 use crate::{
@@ -137,7 +137,7 @@ pub struct Probe<'a> {
     products: Vec<u32>,
     dots: Vec<f32>,
     /// The query less the center of a group, where codes are compared with that.
-    centered: Option<(usize, Query)>,
+    centered: Option<(usize, CodeQuery)>,
     /// Vectors that were handed out, where cells list vectors of others.
     seen: Option<BitSet>,
 }
@@ -460,14 +460,12 @@ impl<'a> Probe<'a> {
             let l2 = shape.metric == Metric::L2;
             let (squares, rows) = rest.split_at(if l2 { len * 4 } else { 0 });
             let query = match &mut self.centered {
-                _ if !self.meta.centered => &self.query,
+                _ if !self.meta.centered => &self.query.code,
                 // Cells come in the order of the file, so those of a group together.
                 Some((group, query)) if self.meta.group_cells(*group).contains(&cell.cell) => query,
                 place => {
                     let group = self.meta.groups.partition_point(|group| group.first_cell <= cell.cell) - 1;
-                    let center = self.meta.group_center(group);
-                    let less: Vec<f32> = self.query.vector.iter().zip(center).map(|(q, g)| q - g).collect();
-                    &place.insert((group, Query::new(&less, self.meta))).1
+                    &place.insert((group, self.query.less_center(group, self.meta))).1
                 }
             };
             query.dots(terms, rows, len, &mut self.products, &mut self.dots);
@@ -514,7 +512,7 @@ impl<'a> Probe<'a> {
 
 /// A query as the codes of one group are compared with.
 #[derive(Debug)]
-pub(in crate::graph) struct GroupQuery(Option<Query>);
+pub(in crate::graph) struct GroupQuery(Option<CodeQuery>);
 
 /// What a query has in common with a center.
 #[derive(Debug, Clone, Copy)]
@@ -527,13 +525,7 @@ pub(in crate::graph) struct SeenCenter {
 impl Probe<'_> {
     /// The query for the codes of a group.
     pub(in crate::graph) fn group_query(&self, group: usize) -> GroupQuery {
-        GroupQuery(self.meta.centered.then(|| self.less_center(group)))
-    }
-
-    fn less_center(&self, group: usize) -> Query {
-        let center = self.meta.group_center(group);
-        let less: Vec<f32> = self.query.vector.iter().zip(center).map(|(q, g)| q - g).collect();
-        Query::new(&less, self.meta)
+        GroupQuery(self.meta.centered.then(|| self.query.less_center(group, self.meta)))
     }
 
     /// The center of a cell, `block` being that of its group of `num_cells`.
@@ -544,7 +536,7 @@ impl Probe<'_> {
         let mut product = [0];
         packed::nibble_dots(&self.query.nibbles, &rows[cell.ix * row_len..][..row_len], &mut product);
         let terms = Terms::new(terms).get(cell.ix);
-        let dot = self.group_dots[cell.group] + self.query.product(terms, product[0], &self.query.fine);
+        let dot = self.group_dots[cell.group] + self.query.fine.product(terms, product[0]);
         let rank = self.query.rank(dot, f32::from_le_bytes(squares.as_chunks::<4>().0[cell.ix]));
         SeenCenter { dot, rank: self.query.in_estimates(rank) }
     }
@@ -564,8 +556,8 @@ impl Probe<'_> {
         let rest = &rest[cell.spilled as usize * ORD_BYTES..];
         let (terms, rest) = rest.split_at(len * shape.terms_len());
         let (squares, rows) = rest.split_at(if shape.metric == Metric::L2 { len * 4 } else { 0 });
-        let row = &rows[ix * shape.row_len()..][..shape.row_len()];
-        let dot = center.dot + query.0.as_ref().unwrap_or(&self.query).one_dot(terms, row, ix);
+        let query = query.0.as_ref().unwrap_or(&self.query.code);
+        let dot = center.dot + query.one_dot(terms, rows, shape.row_len(), ix);
         let estimate = match squares.as_chunks::<4>().0.get(ix) {
             Some(&square) => 2.0 * dot - f32::from_le_bytes(square) - self.query.square,
             None => dot,

@@ -5,6 +5,7 @@ use super::{
     format::{CENTER_BITS, CellsMeta, CodeKind, CodeShape, Group, SeenCells, square},
 };
 use crate::{
+    distance::blocks::append_blocks,
     quant::{
         osq::{Bits, Interval, assign_levels, fit_interval, pack_levels},
         pq::{PqEncoder, PqModel},
@@ -110,13 +111,16 @@ impl Columns {
         (interval.lower, step)
     }
 
-    /// Appends the columns, `extra` between terms and rows, and clears them.
-    fn drain(&mut self, extra: &[u8], out: &mut Vec<u8>) {
+    /// Appends the columns, `extra` between terms and rows, and clears them. Rows of a length that is named go in blocks.
+    fn drain(&mut self, extra: &[u8], blocks: Option<usize>, out: &mut Vec<u8>) {
         for column in [&self.lower, &self.step, &self.sum] {
             out.extend_from_slice(column);
         }
         out.extend_from_slice(extra);
-        out.extend_from_slice(&self.rows);
+        match blocks {
+            Some(row_len) => append_blocks(&self.rows, row_len, out),
+            None => out.extend_from_slice(&self.rows),
+        }
         for column in [&mut self.lower, &mut self.step, &mut self.sum, &mut self.rows] {
             column.clear();
         }
@@ -152,6 +156,7 @@ impl CellsWriter {
                 groups: Vec::new(),
                 group_centers: Vec::new(),
                 group_squares: Vec::new(),
+                turned_centers: Vec::new(),
                 calibration: Calibration::default(),
                 pq: None,
                 inline_centers: Vec::new(),
@@ -191,6 +196,7 @@ impl CellsWriter {
         });
         self.meta.group_centers.extend_from_slice(center);
         self.meta.group_squares.push(square(center) as f32);
+        self.meta.turn_center(self.meta.groups.len() - 1);
     }
 
     /// Appends one cell to `codes`: its center and its vectors, `[docs x dims]`, in the order of their ordinals.
@@ -286,7 +292,8 @@ impl CellsWriter {
         }
         codes.extend_from_slice(docs);
         codes.extend_from_slice(ords);
-        columns.drain(squares, codes);
+        let blocks = self.meta.rotation.is_some().then(|| shape.row_len());
+        columns.drain(squares, blocks, codes);
         seal(codes, start);
         self.lens.push(len);
         self.spilled_lens.push(num_spilled);
@@ -302,7 +309,7 @@ impl CellsWriter {
         self.lens.drain(..).for_each(|len| centers.extend_from_slice(&len.to_le_bytes()));
         let spilled = self.spilled_lens.drain(..).filter(|_| self.meta.spills);
         spilled.for_each(|len| centers.extend_from_slice(&len.to_le_bytes()));
-        self.centers.drain(&self.center_squares, centers);
+        self.centers.drain(&self.center_squares, None, centers);
         self.center_squares.clear();
         seal(centers, start);
         self.centers_len += (centers.len() - start) as u64;
