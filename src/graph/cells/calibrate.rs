@@ -33,7 +33,7 @@ const SHORTLISTS: [u32; 7] = [15, 25, 50, 100, 200, 400, 800];
 /// Shares of neighbours that margins are kept for.
 const SHARES: [f32; 12] = [0.5, 0.7, 0.8, 0.85, 0.9, 0.935, 0.95, 0.967, 0.975, 0.984, 0.9934, 1.0];
 /// Queries of this share of all like vectors are less near than those that margins of their kind are taken for.
-const LEAST_NEAR: f32 = 0.1;
+const LEAST_NEAR: f32 = 0.25;
 /// Set in the number of probes where margins follow, and where they are two for each share.
 const WITH_MARGINS: u8 = 0x80;
 const OF_KINDS: u8 = 0x40;

@@ -165,6 +165,8 @@ struct RankedCell {
 /// A cell that ranks n-th is worth 1 / (n + this)²: neighbours of questions in 99,000 sentences lie in the first cell
 /// (3.4 of ten), in the 12th (0.12), in the 96th (0.006) about so.
 const GAIN_OFFSET: f64 = 10.0;
+/// Centers that are looked at whatever their groups rank: where there are few groups, ranks say little about cells.
+const FEW_CENTERS: usize = 512;
 /// Estimates that are compared with the floor together.
 const GLANCE: usize = 16;
 /// So many times as many centers are looked at where they are in memory and codes take long to come.
@@ -265,13 +267,15 @@ impl<'a> Probe<'a> {
     }
 
     /// Asks for the cells that rank at `least` or better, `limit` at most, after [`Self::is_done`]; `false` if there is
-    /// none. Of pinned centers those of groups that rank at `groups` or better are looked at; of others those that are
-    /// known, except where all of them are that good.
+    /// none. Of pinned centers those of groups that rank at `groups` or better are looked at, and in any case a few hundred; of
+    /// others those that are known, except where all of them are that good.
     pub fn widen(&mut self, least: f32, groups: f32, limit: u32) -> bool {
+        let mut known = self.num_probed as usize + self.cells.len();
         while let Some(group) = self.groups.get(self.opened).map(|&group| group as usize) {
-            let is_good = self.query.in_estimates(self.group_ranks[group]) >= groups;
+            let is_good = self.query.in_estimates(self.group_ranks[group]) >= groups || known < FEW_CENTERS;
             let Some(block) = self.meta.inline_block(group).filter(|_| is_good) else { break };
             self.opened += 1;
+            known += self.meta.group_cells(group).len();
             self.take_centers(group, block);
         }
         let good = self.cells.iter().filter(|cell| self.query.in_estimates(cell.rank) >= least).count();
