@@ -18,7 +18,7 @@ const rowOf = (base, { dims }, row) => base.subarray(row * dims, row * dims + di
 /** Recalls that are asked for, and cells and shortlists that are named: 10 points of a curve each. */
 export const OWN_POINTS = [
   ...[0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995].map((recall) => ({ recall })),
-  ...[[24, 4], [48, 5], [72, 5], [96, 5], [128, 5], [160, 8], [208, 8], [256, 10], [384, 10], [512, 20]].map(([probes, oversample]) => ({ probes, oversample })),
+  ...[[8, 2], [12, 2], [16, 3], [24, 4], [40, 4], [56, 4], [96, 5], [160, 8], [256, 10], [512, 20]].map(([probes, oversample]) => ({ probes, oversample })),
 ];
 
 /** The package as a caller in the same thread sees it. */

@@ -61,12 +61,11 @@ pub fn block_dots<const STRIPES: usize>(query: &BlockQuery, rows: &[u8], out: &m
     }
     let sums = chosen();
     for (block, out) in rows.chunks(BLOCK_ROWS * stripe_len * STRIPES).zip(out.chunks_mut(BLOCK_ROWS)) {
-        let stripes: [Sums; STRIPES] = {
-            let mut stripes = block.chunks_exact(out.len() * stripe_len);
-            std::array::from_fn(|_| stripes.next().map_or([0; BLOCK_ROWS], |stripe| sums(&query.0, stripe, out.len())))
-        };
-        for (row, out) in out.iter_mut().enumerate() {
-            *out = stripes.iter().rev().fold(0, |sum, of_stripe| sum * 2 + u32::from(of_stripe[row]));
+        let num_rows = out.len();
+        out.fill(0);
+        for (stripe, bytes) in block.chunks_exact(num_rows * stripe_len).enumerate() {
+            let sums = sums(&query.0, bytes, num_rows);
+            out.iter_mut().zip(sums).for_each(|(out, sum)| *out += u32::from(sum) << stripe);
         }
     }
 }

@@ -485,7 +485,9 @@ impl<'a> Probe<'a> {
             let cell_rank = self.query.in_estimates(cell.rank);
             for (at, estimates) in (0usize..).step_by(GLANCE).zip(self.dots.chunks(GLANCE)) {
                 let floor = found.floor();
-                if estimates.iter().fold(true, |all, &estimate| all & (estimate < floor)) {
+                // A sum, as that is done for several at a time.
+                if estimates.iter().map(|&estimate| u32::from(estimate < floor)).sum::<u32>() == estimates.len() as u32
+                {
                     continue;
                 }
                 for (ix, &estimate) in (at..).zip(estimates) {
