@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::{
-    format::square,
     lloyd::{BLOCK, Centers},
     order::chain,
+    shape::square,
     spill::NearCells,
     train::{Lists, Rows, compare_cells, nearest_groups},
 };

@@ -11,11 +11,14 @@
 mod calibrate;
 mod codebook;
 mod format;
+mod found;
 mod lloyd;
+mod measure;
 mod order;
 mod probe;
 mod query;
 mod runs;
+mod shape;
 mod spill;
 mod train;
 mod writer;
@@ -25,13 +28,16 @@ pub(super) mod probe_tests;
 #[cfg(test)]
 mod tests;
 
-pub use calibrate::{Calibration, Margins, QueryMargins, Reach, Recorder, Trial, Truth, queries_of, query_numbers};
+pub use calibrate::{Calibration, Margins, QueryMargins, Reach};
 pub use codebook::{Codebook, FixedScale};
-pub use format::{CellPlace, CellsMeta, CodeKind, CodeShape};
-pub(in crate::graph) use format::{PlacedCell, SeenCells};
+pub use format::CellsMeta;
+pub use found::{Candidate, Found, Spread};
 pub(in crate::graph) use lloyd::{Centers, Means, half_square};
-pub use probe::{Candidate, CellStream, Found, Probe, ProbeOptions, Spread};
+pub use measure::{Recorder, Trial, Truth, queries_of, query_numbers};
+pub use probe::{CellStream, Probe, ProbeOptions};
 pub(in crate::graph) use probe::{GroupQuery, SeenCenter};
+pub use shape::{CellPlace, CodeKind, CodeShape};
+pub(in crate::graph) use shape::{PlacedCell, SeenCells};
 pub use spill::NO_CELL;
 pub use train::{CellOptions, CellTrainer, Cells};
 pub(in crate::graph) use train::{Lists, nearest_groups};

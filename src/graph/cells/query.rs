@@ -1,7 +1,8 @@
 //! A query in the forms that centers and codes are compared with.
 
 use super::{
-    format::{CellsMeta, CodeKind, square},
+    format::CellsMeta,
+    shape::{CodeKind, square},
     writer::normalized,
 };
 use crate::{

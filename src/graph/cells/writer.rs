@@ -2,7 +2,8 @@
 
 use super::{
     calibrate::Calibration,
-    format::{CENTER_BITS, CellsMeta, CodeKind, CodeShape, Group, SeenCells, square},
+    format::CellsMeta,
+    shape::{CENTER_BITS, CodeKind, CodeShape, Group, SeenCells, square},
 };
 use crate::{
     distance::blocks::append_blocks,
