@@ -91,7 +91,7 @@ fn a_least_score_bounds_what_is_found() {
                     let response = search(&index, json!({ "vector": ask, "limit": 100, "select": [] })).await;
                     assert!(response.hits.iter().all(|hit| hit.score >= least - 1e-6), "{metric} {rank}");
                     assert!(response.hits.len() <= rank + 1 && response.total as usize == response.hits.len());
-                    set.found(query, &all, &response.hits);
+                    set.found(query, &all, &response.hits, 10);
                     (hits, wanted) = (hits + response.hits.len(), wanted + rank + 1);
                     ask["exact"] = json!(true);
                     let facets = json!([{ "field": "side" }]);

@@ -1,8 +1,6 @@
 //! What a cold query over a network costs on large sets. Minutes of building, so only where it is asked for:
 //! `cargo test --profile bench-fast --test cells -- --ignored --nocapture budgets`.
 
-use std::{fs, path::PathBuf};
-
 use rangefind::{
     engine::{Index, OpenMode, OpenOptions},
     platform::block_on,
@@ -14,7 +12,7 @@ use rangefind::{
 use serde_json::json;
 
 use super::{
-    demo::from_half,
+    npy,
     set::{CELLS, Set, add, clustered, merge, options, search, single},
 };
 
@@ -67,7 +65,7 @@ fn cost(storage: &MemoryStorage, set: &Set, clause: &serde_json::Value) -> Cost 
             clause["value"] = json!(set.queries[query]);
             let response = search(&index, json!({ "vector": clause, "limit": 10, "select": [] })).await;
             let (stats, expected) = (&response.stats, set.expected(query, |_| true));
-            cost.recall += set.found(query, &expected, &response.hits) as f64 / 10.0 / count;
+            cost.recall += set.found(query, &expected, &response.hits, 10) as f64 / 10.0 / count;
             cost.waves += f64::from(stats.waves) / count;
             cost.most_waves = cost.most_waves.max(stats.waves);
             cost.requests += stats.requests as f64 / count;
@@ -106,14 +104,6 @@ fn assert_budget(cost: &Cost) {
     assert!(cost.most_waves <= 3 && cost.kib <= 512.0, "{cost:?}");
 }
 
-fn npy(name: &str) -> Vec<Vec<f32>> {
-    let folder = std::env::var_os("RANGEFIND_DATA").map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
-    let bytes = fs::read(folder.join("wordnet_minilm").join(name)).unwrap();
-    let header = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
-    let values = bytes[header..].as_chunks::<2>().0.iter().map(|&half| from_half(u16::from_le_bytes(half)));
-    values.collect::<Vec<f32>>().chunks_exact(DIMS).map(<[f32]>::to_vec).collect()
-}
-
 #[test]
 fn a_recall_asked_for_takes_no_more_waves_and_not_much_more_than_the_default() {
     let seed = 23;
@@ -132,8 +122,9 @@ fn a_recall_asked_for_takes_no_more_waves_and_not_much_more_than_the_default() {
 #[test]
 #[ignore = "needs the wordnet_minilm data set and minutes"]
 fn budgets_of_99k_sentences() {
-    let queries = npy("queries.npy").into_iter().step_by(20).chain(npy("textqueries.npy").into_iter().step_by(6));
-    assert_budget(&report("wordnet_minilm", npy("base.npy"), queries.collect()));
+    let rows = |name| npy::rows(&npy::data().join("wordnet_minilm").join(name));
+    let queries = rows("queries.npy").into_iter().step_by(20).chain(rows("textqueries.npy").into_iter().step_by(6));
+    assert_budget(&report("wordnet_minilm", rows("base.npy"), queries.collect()));
 }
 
 #[test]

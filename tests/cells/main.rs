@@ -4,8 +4,11 @@
 mod ask;
 mod budgets;
 mod demo;
+mod generations;
+mod npy;
 mod reads;
 mod recall;
 mod rows;
 mod second;
 mod set;
+mod sets;

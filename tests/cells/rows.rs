@@ -124,3 +124,42 @@ fn the_best_vector_of_a_document_counts_and_a_document_can_be_the_question() {
         assert!(hits >= 9, "{hits} of 10");
     });
 }
+
+/// As few and as many components as there may be, in cells and in a segment without.
+fn assert_dims(dims: usize, counts: [usize; 2]) {
+    for metric in ["cosine", "dot", "l2"] {
+        block_on(async {
+            let mut rng = fastrand::Rng::with_seed(41);
+            let vectors = clustered(&mut rng, counts.iter().sum(), dims, 12);
+            let queries = (0..4).map(|ix| vectors[ix * 11].iter().map(|v| v + (rng.f32() - 0.5) * 0.3).collect());
+            let set = Set::new(metric, single(&vectors), queries.collect());
+            let storage = store();
+            let index = Index::open(storage.clone(), options(dims, metric)).await.unwrap();
+            add(&index, 0, &set.docs[..counts[0]]).await;
+            add(&index, counts[0], &set.docs[counts[0]..]).await;
+            assert_exact(&index, &set).await;
+            index.close().await.unwrap();
+            let index = Index::open(storage, options(dims, metric)).await.unwrap();
+            assert_sound(&index).await;
+            assert_exact(&index, &set).await;
+            let found = set.recall(&index, 0..4, |_| true, json!({}), json!(null)).await;
+            assert!(found >= 0.9, "{dims} components, {metric}: {found}");
+        });
+    }
+}
+
+#[test]
+fn one_component_is_enough() {
+    assert_dims(1, [CELLS, 100]);
+}
+
+#[test]
+fn vectors_have_up_to_4096_components() {
+    assert_dims(4096, [60, 50]);
+}
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "minutes without optimisations")]
+fn cells_hold_vectors_of_4096_components() {
+    assert_dims(4096, [CELLS, 50]);
+}

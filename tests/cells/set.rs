@@ -3,7 +3,7 @@
 use rangefind::{
     engine::{Cancel, DocumentBatch, FieldVectors, Index, MergeOptions, OpenOptions, no_progress},
     ids::DocId,
-    query::request::SearchResponse,
+    query::request::{Hit, SearchResponse},
     schema::Schema,
     storage::{MemoryStorage, Storage, testing::CountingStorage},
 };
@@ -27,6 +27,14 @@ pub fn options<S>(dims: usize, metric: &str) -> OpenOptions<S> {
         grace_millis: 0,
         ..OpenOptions::default()
     }
+}
+
+/// The same with a graph, and memory for large segments.
+pub fn with_graph<S>(dims: usize, metric: &str) -> OpenOptions<S> {
+    let field = json!({ "type": "vector", "dims": dims, "metric": metric, "graph": true });
+    let schema = json!({ "tag": "keyword", "side": "keyword", "embedding": field });
+    let schema = Some(Schema::from_json(&schema).unwrap());
+    OpenOptions { schema, memory_bytes: 1 << 30, ..options(dims, metric) }
 }
 
 /// Vectors around some centers, of different lengths.
@@ -163,16 +171,16 @@ impl Set {
             let request = json!({ "vector": clause, "limit": 10, "filter": filter, "select": [] });
             let response = search(index, request).await;
             assert_eq!((response.total as usize, response.hits.len()), (expected.len(), expected.len().min(10)));
-            hits += self.found(query, &expected, &response.hits);
+            hits += self.found(query, &expected, &response.hits, 10);
             wanted += expected.len().min(10);
         }
         hits as f64 / wanted.max(1) as f64
     }
 
-    /// How many of `hits` are as good as the ten best; checks order and scores.
-    pub fn found(&self, query: usize, expected: &[(usize, f64)], hits: &[rangefind::query::request::Hit]) -> usize {
+    /// How many of `hits` are as good as the `limit` best; checks order and scores.
+    pub fn found(&self, query: usize, expected: &[(usize, f64)], hits: &[Hit], limit: usize) -> usize {
         assert!(hits.is_sorted_by(|a, b| a.score >= b.score));
-        let worst = expected.get(9).or(expected.last()).map_or(0.0, |(_, score)| *score);
+        let worst = expected.get(limit - 1).or(expected.last()).map_or(0.0, |(_, score)| *score);
         for hit in hits {
             let id = id_of(&hit.id);
             assert!(!self.gone[id], "{id} is deleted");
