@@ -215,6 +215,84 @@ fn equal_vectors_that_share_rows_are_walked_one_by_one() {
     });
 }
 
+#[test]
+fn deletions_near_the_entry_starve_no_walk() {
+    block_on(async {
+        let rows = vectors(COUNT, 9);
+        let mean: Vec<f32> = (0..DIMS).map(|at| rows.iter().map(|row| row[at]).sum::<f32>() / COUNT as f32).collect();
+        let cosine = |row: &[f32]| {
+            let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f32>();
+            dot(row, &mean) / dot(row, row).sqrt()
+        };
+        // Walks begin near the middle of all vectors: the half that is nearest to it goes.
+        let mut order: Vec<usize> = (0..COUNT).collect();
+        order.sort_by(|&a, &b| cosine(&rows[b]).total_cmp(&cosine(&rows[a])));
+        let storage = MemoryStorage::new();
+        let index = Index::open(storage.clone(), options(json!(true))).await.unwrap();
+        add(&index, 0, &rows).await;
+        let mut live = vec![true; COUNT];
+        for part in [0..COUNT / 2, COUNT / 2..COUNT - 60] {
+            let gone: Vec<DocId> = order[part.clone()].iter().map(|&row| DocId::Int(row as i64)).collect();
+            order[part].iter().for_each(|&row| live[row] = false);
+            index.delete(&gone).await.unwrap();
+            index.commit().await.unwrap();
+            let own = recall(&index, &rows, json!({}), |row| live[row]).await;
+            assert!(own >= 0.9, "{own}");
+        }
+        index.close().await.unwrap();
+        let index = Index::open(storage, options(json!(true))).await.unwrap();
+        assert_sound(&index).await;
+        let own = recall(&index, &rows, json!({}), |row| live[row]).await;
+        assert!(own >= 0.9, "reopened: {own}");
+        for left in [60, 3] {
+            let gone: Vec<DocId> = order[COUNT - 60..COUNT - left].iter().map(|&row| DocId::Int(row as i64)).collect();
+            index.delete(&gone).await.unwrap();
+            index.commit().await.unwrap();
+            let clause = json!({ "field": "v", "value": mean, "mode": "walk" });
+            let response = search(&index, json!({ "vector": clause, "limit": 100 })).await;
+            assert_eq!((response.hits.len(), response.total), (left, left as u64), "all that are left");
+        }
+    });
+}
+
+#[test]
+fn negative_scores_of_long_vectors_are_found_in_order() {
+    block_on(async {
+        let mut rng = fastrand::Rng::with_seed(12);
+        // Lengths of 0 to 100, and all point away from the query.
+        let rows: Vec<Vec<f32>> = (0..COUNT)
+            .map(|_| {
+                let length = rng.f32() * 100.0;
+                (0..DIMS).map(|_| -(0.1 + rng.f32()) * length).collect()
+            })
+            .collect();
+        let mut options = options(json!(true));
+        let field = json!({ "type": "vector", "dims": DIMS, "metric": "dot", "graph": true });
+        options.schema = Some(Schema::from_json(&json!({ "tag": "keyword", "side": "keyword", "v": field })).unwrap());
+        let index = Index::open(MemoryStorage::new(), options).await.unwrap();
+        add(&index, 0, &rows).await;
+        assert_sound(&index).await;
+        let query = vec![1.0; DIMS];
+        let mut best: Vec<f64> =
+            rows.iter().map(|row| (1.0 + row.iter().map(|&v| f64::from(v)).sum::<f64>()) / 2.0).collect();
+        best.sort_by(|a, b| b.total_cmp(a));
+        for mode in ["walk", "probe", "scan"] {
+            // The nearest are the shortest, whose scores are about 0; far down they are well below.
+            for (limit, filter) in [(10, json!(null)), (10, json!({ "tag": "t7" })), (300, json!(null))] {
+                let clause = json!({ "field": "v", "value": query, "mode": mode });
+                let response = search(&index, json!({ "vector": clause, "limit": limit, "filter": filter })).await;
+                assert_eq!(response.hits.len(), limit.min(if filter.is_null() { COUNT } else { 42 }), "{mode}");
+                assert!(response.hits.is_sorted_by(|a, b| a.score >= b.score), "{mode}");
+                assert!(response.hits.last().unwrap().score < 0.0, "{mode}");
+                if filter.is_null() {
+                    let found = response.hits.iter().filter(|hit| hit.score >= best[limit - 1] - 1e-4).count();
+                    assert!(found * 10 >= limit * 9, "{mode}: {found} of {limit}");
+                }
+            }
+        }
+    });
+}
+
 /// The only segment file.
 async fn segment(storage: &MemoryStorage) -> (String, Vec<u8>) {
     let names = storage.list().await.unwrap();

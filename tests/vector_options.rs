@@ -242,6 +242,35 @@ fn equal_vectors_share_rows_and_nothing_else_changes() {
 }
 
 #[test]
+fn several_query_vectors_are_answered_each_as_alone_where_equal_vectors_share_rows() {
+    block_on(async {
+        let mut rng = fastrand::Rng::with_seed(14);
+        let distinct = clustered(&mut rng, 900);
+        let vectors: Vec<Vec<f32>> =
+            (0..CELLS + 200).map(|ix| distinct[if ix % 5 == 0 { 0 } else { rng.usize(0..900) }].clone()).collect();
+        let index = Index::open(MemoryStorage::new(), options(&field("l2", &json!({ "dedup": true })))).await.unwrap();
+        // A segment with cells, whose equal vectors share rows, and one without.
+        add(&index, 0, &vectors[..CELLS]).await;
+        add(&index, CELLS, &vectors[CELLS..]).await;
+        // The first row is shared by hundreds of documents; the same query stands there twice.
+        let queries = [&distinct[0], &distinct[7], &distinct[0], &distinct[450]];
+        for exact in [false, true] {
+            let many = json!({ "field": "embedding", "values": queries, "exact": exact });
+            let together = search(&index, many).await;
+            assert_eq!(together.answers.len(), queries.len());
+            for (query, answer) in queries.into_iter().zip(&together.answers) {
+                let one = json!({ "field": "embedding", "value": query, "exact": exact });
+                let alone = search(&index, one).await;
+                assert_eq!((json!(answer.hits), answer.total), (json!(alone.hits), alone.total), "exact: {exact}");
+                let equal = vectors.iter().filter(|vector| *vector == query).count().min(10);
+                let first = answer.hits.iter().filter(|hit| hit.score == 1.0).count();
+                assert_eq!(first, equal, "documents of a shared row come each, exact: {exact}");
+            }
+        }
+    });
+}
+
+#[test]
 fn codes_change_with_the_next_merge() {
     block_on(async {
         let mut rng = fastrand::Rng::with_seed(3);

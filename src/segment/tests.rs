@@ -1,5 +1,10 @@
 //! The container as a whole: what was written comes back, and damage is found.
 
+use std::{
+    ops::Range,
+    sync::{Arc, Mutex},
+};
+
 use bytes::Bytes;
 
 use super::*;
@@ -59,9 +64,15 @@ fn sections_come_back_and_no_spill_stays() {
     });
 }
 
-/// Not resident as a whole: every read goes through [`VerifiedFile`].
+/// Not resident as a whole: every read goes through [`VerifiedFile`]. Records what is prefetched.
 #[derive(Debug, Clone)]
-struct Piecewise(Bytes);
+struct Piecewise(Bytes, Arc<Mutex<Vec<Range<u64>>>>);
+
+impl From<Bytes> for Piecewise {
+    fn from(bytes: Bytes) -> Self {
+        Self(bytes, Arc::default())
+    }
+}
 
 impl crate::storage::File for Piecewise {
     fn len(&self) -> u64 {
@@ -70,15 +81,44 @@ impl crate::storage::File for Piecewise {
     fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
-    async fn read_ranges(&self, ranges: &[std::ops::Range<u64>]) -> crate::error::Result<Vec<Bytes>> {
+    async fn read_ranges(&self, ranges: &[Range<u64>]) -> crate::error::Result<Vec<Bytes>> {
         Ok(ranges.iter().map(|range| self.0.slice(range.start as usize..range.end as usize)).collect())
     }
-    fn prefetch(&self, _: &[std::ops::Range<u64>]) -> usize {
-        0
+    fn prefetch(&self, ranges: &[Range<u64>]) -> usize {
+        self.1.lock().unwrap().extend_from_slice(ranges);
+        ranges.len()
     }
     fn as_slice(&self) -> Option<&Bytes> {
         None
     }
+}
+
+#[test]
+fn prefetches_reach_the_file_through_every_reader_of_a_segment() {
+    block_on(async {
+        let (storage, id) = (MemoryStorage::new(), SegmentId([5; 16]));
+        let toc = write_sample(&storage, id).await;
+        let file = Piecewise::from(storage.get(&id.file_name()).unwrap());
+        let recorded = file.1.clone();
+        let reader = SegmentReader::open(file, toc.clone()).await.unwrap();
+        let place = |kind| toc.sections.iter().find(|section| section.kind == kind).unwrap().offset;
+        let want = |kind, field, range| SectionRange { kind, field, range };
+        let wants = [
+            want(SectionKind::Postings, FIELD, 5000..5001),
+            want(SectionKind::Postings, FIELD, 0..10_001),
+            want(SectionKind::Norms, FIELD, 0..1),
+            want(SectionKind::Docs, FieldOrd(0), 3..9),
+        ];
+        recorded.lock().unwrap().clear();
+        assert_eq!(reader.prefetch(&wants), 2, "what is not there is left out");
+        let recorded = std::mem::take(&mut *recorded.lock().unwrap());
+        let (postings, docs) = (place(SectionKind::Postings) + 5000, place(SectionKind::Docs));
+        // Postings are verified in whole chunks, so those are what will be read; documents verify themselves.
+        let first = postings / CHUNK_LEN * CHUNK_LEN;
+        assert_eq!(recorded[0].start, first);
+        assert!(recorded[0].end > postings && recorded[0].end <= first + CHUNK_LEN, "{recorded:?}");
+        assert_eq!(recorded[1..], [docs + 3..docs + 9]);
+    });
 }
 
 #[test]
@@ -92,8 +132,11 @@ fn every_damaged_byte_of_a_chunked_or_pinned_section_is_found() {
                 let mut bad = good.to_vec();
                 bad[at as usize] ^= 0x40;
                 let found = [
-                    read_all(SegmentReader::open(Piecewise(Bytes::from(bad.clone())), toc.clone()).await, section)
-                        .await,
+                    read_all(
+                        SegmentReader::open(Piecewise::from(Bytes::from(bad.clone())), toc.clone()).await,
+                        section,
+                    )
+                    .await,
                     read_all(
                         SegmentReader::open(crate::storage::memory::MemoryFile::from(Bytes::from(bad)), toc.clone())
                             .await,
@@ -127,7 +170,7 @@ fn another_segments_file_is_corrupt() {
         writer.end();
         let toc = writer.finish(100).await.unwrap();
         let other = write_sample(&storage, SegmentId([2; 16])).await;
-        let swapped = Piecewise(storage.get(&other.id.file_name()).unwrap());
+        let swapped = Piecewise::from(storage.get(&other.id.file_name()).unwrap());
         assert_eq!(SegmentReader::open(swapped, toc).await.unwrap_err().kind(), ErrorKind::Corrupt);
     });
 }
