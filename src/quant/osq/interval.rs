@@ -44,10 +44,26 @@ pub(super) fn lane_sum(values: &[f32], term: impl Fn(f32) -> f64) -> f64 {
 /// Fits the interval of a centred vector `x` by coordinate descent: levels for the interval, then the interval for
 /// the levels, which is a two-by-two linear system. Any finite `x`; an empty or constant one gives a point.
 pub fn fit_interval(x: &[f32], bits: Bits) -> Interval {
+    match beginning(x, bits) {
+        Ok((start, square, along)) if bits == Bits::One => OneBit::new(x, square, along).descend(start),
+        Ok((start, _, along)) => descend(x, start, bits, along),
+        Err(interval) => interval,
+    }
+}
+
+/// The same without the way of one bit.
+#[cfg(test)]
+pub(super) fn fit_in_general(x: &[f32], bits: Bits) -> Interval {
+    beginning(x, bits).map_or_else(|interval| interval, |(start, _, along)| descend(x, start, bits, along))
+}
+
+/// Where a descent begins, the squared norm, and what the error along the vector weighs; or the interval, where there is
+/// nothing to descend.
+fn beginning(x: &[f32], bits: Bits) -> Result<((f64, f64), f64, f64), Interval> {
     let mut ends = x.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(min, max), &v| (min.min(v), max.max(v)));
     if x.is_empty() || ends.0 == ends.1 {
         ends.1 = if x.is_empty() { 0.0 } else { ends.1 };
-        return Interval { lower: ends.1, upper: ends.1 };
+        return Err(Interval { lower: ends.1, upper: ends.1 });
     }
     let (min, max) = (f64::from(ends.0), f64::from(ends.1));
     let mean = lane_sum(x, f64::from) / x.len() as f64;
@@ -57,9 +73,9 @@ pub fn fit_interval(x: &[f32], bits: Bits) -> Interval {
     let start = ((mean - half).clamp(min, max), (mean + half).clamp(min, max));
     let along = (1.0 - LAMBDA) / square;
     if !along.is_finite() {
-        return as_interval(start);
+        return Err(as_interval(start));
     }
-    descend(x, start, bits, along)
+    Ok((start, square, along))
 }
 
 fn as_interval((lower, upper): (f64, f64)) -> Interval {
@@ -90,6 +106,57 @@ fn fraction(v: f64, (lower, upper): (f64, f64), inverse_step: f64, max_level: f6
     (((v.max(lower).min(upper) - lower) * inverse_step + 0.5) as i32 as f64) / max_level
 }
 
+/// The same descent with two levels: what a round takes follows from how many components are nearer to the upper end, and
+/// their sum, so that it passes over them once and computes nothing else for each.
+struct OneBit<'x> {
+    x: &'x [f32],
+    sum: f64,
+    square: f64,
+    along: f64,
+}
+
+impl<'x> OneBit<'x> {
+    fn new(x: &'x [f32], square: f64, along: f64) -> Self {
+        Self { x, sum: lane_sum(x, f64::from), square, along }
+    }
+
+    fn descend(&self, start: (f64, f64)) -> Interval {
+        let mut best = start;
+        let mut upper = self.upper_half(best);
+        let mut best_loss = self.loss(best, upper);
+        for _ in 0..MAX_ROUNDS {
+            let (count, sum) = upper;
+            let sums = [self.x.len() as f64 - count, 0.0, count, self.sum - sum, sum];
+            let Some(next) = solve_sums(sums, self.along) else { break };
+            upper = self.upper_half(next);
+            let next_loss = self.loss(next, upper);
+            if next_loss > best_loss || next_loss.is_nan() {
+                break;
+            }
+            let change = (next.0 - best.0).abs().max((next.1 - best.1).abs());
+            (best, best_loss) = (next, next_loss);
+            if change < MIN_CHANGE {
+                break;
+            }
+        }
+        as_interval(best)
+    }
+
+    /// Number and sum of the components that are nearer to the upper end.
+    fn upper_half(&self, (lower, upper): (f64, f64)) -> (f64, f64) {
+        let middle = ((lower + upper) / 2.0) as f32;
+        let count = lane_sum(self.x, |value| if value >= middle { 1.0 } else { 0.0 });
+        (count, lane_sum(self.x, |value| if value >= middle { f64::from(value) } else { 0.0 }))
+    }
+
+    /// What [`loss`] says.
+    fn loss(&self, (lower, upper): (f64, f64), (count, sum): (f64, f64)) -> f64 {
+        let along = lower * (self.sum - sum) + upper * sum;
+        let own = lower * lower * (self.x.len() as f64 - count) + upper * upper * count;
+        self.along * (self.square - along).powi(2) + LAMBDA * (self.square - 2.0 * along + own)
+    }
+}
+
 /// The best interval for the levels that `interval` gives, or `None` where the system is singular.
 fn solve(x: &[f32], interval: (f64, f64), bits: Bits, along: f64) -> Option<(f64, f64)> {
     let max_level = f64::from(bits.max_level());
@@ -107,7 +174,11 @@ fn solve(x: &[f32], interval: (f64, f64), bits: Bits, along: f64) -> Option<(f64
             *sum += term;
         }
     }
-    let [daa, dab, dbb, dax, dbx] = sums;
+    solve_sums(sums, along)
+}
+
+/// The same from the sums daa, dab, dbb, dax and dbx.
+fn solve_sums([daa, dab, dbb, dax, dbx]: [f64; 5], along: f64) -> Option<(f64, f64)> {
     let m0 = along * dax * dax + LAMBDA * daa;
     let m1 = along * dax * dbx + LAMBDA * dab;
     let m2 = along * dbx * dbx + LAMBDA * dbb;

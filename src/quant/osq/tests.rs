@@ -109,6 +109,22 @@ fn integer_arithmetic_equals_decoded_vectors() {
 }
 
 #[test]
+fn one_bit_fits_as_well_as_the_general_descent() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut rng = fastrand::Rng::with_seed(seed);
+    for dims in (1..=130).chain([384, 784]) {
+        let shift = rng.f32() * 2.0 - 1.0;
+        let x: Vec<f32> = (0..dims).map(|_| shift + rng.f32() * rng.f32() * 100.0).collect();
+        let square: f64 = x.iter().map(|&v| f64::from(v) * f64::from(v)).sum();
+        let (fast, slow) = (fit_interval(&x, Bits::One), interval::fit_in_general(&x, Bits::One));
+        let loss = |of: Interval| loss(&x, (of.lower.into(), of.upper.into()), Bits::One, 0.9 / square);
+        // A component in the middle may fall to either side.
+        assert!((loss(fast) - loss(slow)).abs() <= 1e-3 * loss(slow) + 1e-9 * square, "{dims}: {fast:?}, {slow:?}");
+    }
+}
+
+#[test]
 fn kernels_equal_plain_sums() {
     let mut rng = fastrand::Rng::with_seed(7);
     for dims in 0..=200usize {
