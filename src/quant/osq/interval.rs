@@ -60,7 +60,9 @@ pub(super) fn fit_in_general(x: &[f32], bits: Bits) -> Interval {
 /// Where a descent begins, the squared norm, and what the error along the vector weighs; or the interval, where there is
 /// nothing to descend.
 fn beginning(x: &[f32], bits: Bits) -> Result<((f64, f64), f64, f64), Interval> {
-    let mut ends = x.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(min, max), &v| (min.min(v), max.max(v)));
+    // By hand, here and for levels: in wasm `f32::min` is a call.
+    let wider = |(min, max): (f32, f32), &v: &f32| (if v < min { v } else { min }, if v > max { v } else { max });
+    let mut ends = x.iter().fold((f32::INFINITY, f32::NEG_INFINITY), wider);
     if x.is_empty() || ends.0 == ends.1 {
         ends.1 = if x.is_empty() { 0.0 } else { ends.1 };
         return Err(Interval { lower: ends.1, upper: ends.1 });
@@ -212,6 +214,15 @@ pub fn assign_levels(x: &[f32], interval: Interval, bits: Bits, levels: &mut Vec
     let width = upper - lower;
     let inverse_step = if width > 0.0 { bits.max_level() as f32 / width } else { 0.0 };
     let max = bits.max_level() as u8;
-    levels.extend(x.iter().map(|&v| (((v.max(lower).min(upper) - lower) * inverse_step + 0.5) as u8).min(max)));
+    let clamped = |v: f32| {
+        if v < lower {
+            lower
+        } else if v > upper {
+            upper
+        } else {
+            v
+        }
+    };
+    levels.extend(x.iter().map(|&v| (((clamped(v) - lower) * inverse_step + 0.5) as u8).min(max)));
     levels.iter().map(|&level| u32::from(level)).sum()
 }
