@@ -316,7 +316,7 @@ export interface VectorClause {
    * How segments with cells are searched. Default: `"probe"`, the best cells, or `"scan"`, every vector that passes the
    * filter, where there are so few that this is cheaper. `"walk"` goes over the graph of segments that have one; the
    * vector field needs the option `graph`. It estimates fewer vectors for the same recall, each at a higher price: on
-   * 99,000 sentence vectors in memory it takes as long as a probe for a recall of 0.95, and 1.7 times as long for 0.98.
+   * 99,000 sentence vectors in memory it takes twice as long as a probe for a recall of 0.95, and six times for 0.98.
    */
   mode?: "walk" | "probe" | "scan";
   /** Vectors kept while walking, 1 to 65,536, instead of what `recall` asks for. Only with `mode: "walk"`. */
