@@ -7,7 +7,7 @@
 
 use crate::{
     bitset::BitSet,
-    graph::cells::{Candidate, Found, QueryMargins, Spread},
+    graph::cells::{CALIBRATION_K, Candidate, Found, QueryMargins, Spread},
     topk::order::{self, float_key},
 };
 
@@ -74,7 +74,7 @@ impl Candidates {
             self.floor = self.floor.max(estimate_of(order::select(&mut keys, most - 1)));
         }
         if let Some(margins) = self.keep.margins.filter(|_| self.keep.k > 0 && self.keep.k <= keys.len()) {
-            let kth = estimate_of(order::select(&mut keys, self.keep.k - 1)).max(self.keep.least);
+            let kth = estimate_of(order::select(&mut keys, self.keep.k - 1)).max(least_bar(&mut keys, self.keep.least));
             self.floor = self.floor.max(row_threshold(self.spread, margins, kth));
         }
         let floor = self.floor;
@@ -110,7 +110,16 @@ impl Found for Accepting<'_> {
 
 /// The least estimate that is worth an exact score where the k-th best is `kth`: no less for a larger one.
 pub(super) fn row_threshold(spread: Spread, margins: QueryMargins, kth: f32) -> f32 {
-    spread.threshold(kth, margins.at(spread.nearness(kth)).rows)
+    // Of small shares the margins are negative, but the k best themselves are always wanted.
+    spread.threshold(kth, margins.at(spread.nearness(kth)).rows.max(0.0))
+}
+
+/// The least score that is asked for as a bar for estimates, of which `keys` are [`falling`] keys. Margins were measured
+/// from the tenth best estimate, and estimates of coarse codes lie below scores: where fewer than ten are estimated to be
+/// good enough, the bar is the tenth best of them.
+pub(super) fn least_bar(keys: &mut [u64], least: f32) -> f32 {
+    let tenth = CALIBRATION_K.min(keys.len()).checked_sub(1).map(|at| estimate_of(order::select(keys, at)));
+    tenth.map_or(least, |tenth| least.min(tenth))
 }
 
 /// A key that is smaller for larger estimates.
@@ -149,7 +158,8 @@ mod tests {
             let (len, k) = (random.u32(0..5_000), random.usize(1..50));
             let all = sample(&mut random, len);
             let margins = random.bool().then(|| {
-                let near = random.f32() * 0.2;
+                // Of small shares they are negative.
+                let near = random.f32() * 0.3 - 0.1;
                 let kinds = [near, near + random.f32() * 0.1].map(|rows| Margins { cells: 0.0, rows });
                 QueryMargins::new(kinds, [0.9, 0.3])
             });
@@ -181,13 +191,18 @@ mod tests {
             let total = passing.len();
             passing.sort_by(|a, b| b.estimate.total_cmp(&a.estimate).then(a.ord.cmp(&b.ord)));
             let near = |one: &&Candidate| {
-                let kth = passing.get(k - 1).map_or(keep.least, |kth| kth.estimate.max(keep.least));
+                let least =
+                    least_bar(&mut passing.iter().map(|one| falling(one.estimate)).collect::<Vec<_>>(), keep.least);
+                let kth = passing.get(k - 1).map_or(least, |kth| kth.estimate.max(least));
                 margins.is_none_or(|margins| one.estimate >= row_threshold(spread, margins, kth))
             };
             let expected: Vec<u32> = passing.iter().take(keep.most.unwrap()).filter(near).map(|one| one.ord).collect();
             let kept: Vec<u32> = candidates.kept().iter().map(|one| one.ord).collect();
             assert!(expected.iter().all(|ord| kept.contains(ord)), "{keep:?}");
             assert!(candidates.num_docs() >= keep.enough.min(total), "{keep:?}");
+            if keep.least == f32::NEG_INFINITY {
+                assert!(candidates.kept().len() >= k.min(total), "{keep:?}");
+            }
             if total > 4_000 && keep.enough < 64 && margins.is_some() {
                 shortest = shortest.min(kept.len());
             }

@@ -21,7 +21,7 @@ use std::{collections::HashMap, ops::Range};
 use super::{
     ask::VectorAsk,
     batch::Batch,
-    candidates::{Candidates, Keep, estimate_of, falling, row_threshold},
+    candidates::{Candidates, Keep, estimate_of, falling, least_bar, row_threshold},
     flow::Search,
     look::Look,
     nearest::VectorLeg,
@@ -32,7 +32,7 @@ use crate::{
     gpu::SegmentRows,
     graph::{
         GraphMeta, Walk, WalkOptions,
-        cells::{Candidate, CellsMeta, Probe, ProbeOptions, QueryMargins},
+        cells::{CALIBRATION_K, Candidate, CellsMeta, Probe, ProbeOptions, QueryMargins},
     },
     schema::Metric,
     segment::SearchFile,
@@ -46,8 +46,6 @@ const DEFAULT_RECALL: f32 = 0.95;
 /// Probes and shortlist where nothing was measured.
 const DEFAULT_PROBES: u32 = 128;
 const DEFAULT_SHORTLIST: u32 = 100;
-/// Hits that calibrations are about.
-const CALIBRATED_K: f32 = 10.0;
 /// Vectors of one document that are scored exactly at most.
 const ROWS_PER_DOC: usize = 4;
 /// Cells that a probe widens to at most: a multiple of those it begins with, and not less than all of a small segment.
@@ -69,6 +67,9 @@ const FAR_ROWS: u64 = 64;
 /// requests, and 0.99 finds 0.994 for 2.2 MiB and 134; widening by margins took 1.4 MiB and 139, 5.8 MiB and 353.
 const FAR_ASKED_ROWS: usize = 2;
 const FAR_HIGH_RECALL: f32 = 1.5;
+/// Calibrations were measured over all vectors. Where a filter lets less than this part pass, and under dot products, where
+/// the lengths of vectors decide where neighbours lie, margins say in a further wave what is missing.
+const FAR_MEASURED_PART: f32 = 0.9;
 /// What a request of codes costs there beside its bytes, in bytes; less where vectors are listed once. By time it would be
 /// more: with 30 ms and 50 Mbit/s, six at a time, one takes as long as 31 KiB. But then the bytes hold fewer of the best
 /// cells: measured on 99,000 sentences, recalls of 250 KiB of codes are 0.956 with 4 KiB, 0.952 with 8, 0.947 with 16 for
@@ -298,10 +299,8 @@ fn bar(works: &[Work<'_>], k: usize, least: f32, single: bool) -> f32 {
         }
         best.into_values().map(falling).collect()
     };
-    if estimates.len() < k {
-        return least;
-    }
-    estimate_of(order::select(&mut estimates, k - 1)).max(least)
+    let least = least_bar(&mut estimates, least);
+    if estimates.len() < k { least } else { estimate_of(order::select(&mut estimates, k - 1)).max(least) }
 }
 
 /// `min_score` in the unit of estimates.
@@ -323,7 +322,7 @@ fn reach<F>(vector: &VectorAsk, one: &Probed<'_, F>, k: usize) -> Reach {
     let (probes, shortlist) =
         measured.map_or((DEFAULT_PROBES, DEFAULT_SHORTLIST), |reach| (reach.probes, reach.shortlist));
     let margins = calibration.margins(recall);
-    let hits = (k as f32 / CALIBRATED_K).max(1.0);
+    let hits = (k as f32 / CALIBRATION_K as f32).max(1.0);
     let passing = (one.num_docs as f32 / one.rows.reader.num_docs().max(1) as f32).clamp(1e-6, 1.0);
     let wider = (probes as f32 * (hits / passing).powf(0.25)).ceil() as u32;
     let longer = ((shortlist as f32 * hits.sqrt()).ceil() as usize).max(2 * k);
@@ -342,7 +341,7 @@ fn reach<F>(vector: &VectorAsk, one: &Probed<'_, F>, k: usize) -> Reach {
             code_bytes = FAR_CODE_BYTES;
             most = 0;
             longest = ((FAR_ROW_BYTES / row_bytes.max(1)).min(FAR_ROWS) as usize).max(2 * k);
-        } else if vector.min_score.is_none() {
+        } else if vector.min_score.is_none() && passing >= FAR_MEASURED_PART && vector.options.metric != Metric::Dot {
             first = if recall > DEFAULT_RECALL { (first as f32 * FAR_HIGH_RECALL).ceil() as u32 } else { first };
             most = 0;
             longest = FAR_ASKED_ROWS.saturating_mul(shortlist);

@@ -39,8 +39,12 @@ struct Cost {
 }
 
 async fn built(vectors: &[Vec<f32>]) -> MemoryStorage {
+    built_with(vectors, "cosine").await
+}
+
+async fn built_with(vectors: &[Vec<f32>], metric: &str) -> MemoryStorage {
     let storage = MemoryStorage::new();
-    let index = Index::open(storage.clone(), options(vectors[0].len(), "cosine")).await.unwrap();
+    let index = Index::open(storage.clone(), options(vectors[0].len(), metric)).await.unwrap();
     for first in (0..vectors.len()).step_by(BATCH) {
         add(&index, first, &single(&vectors[first..vectors.len().min(first + BATCH)])).await;
     }
@@ -116,6 +120,30 @@ fn a_recall_asked_for_takes_no_more_waves_and_not_much_more_than_the_default() {
     for (recall, times) in [(0.8, 1.0), (0.9, 1.25), (0.99, 3.0)] {
         println!("seed {seed}");
         assert_asked_for(&cost(&storage, &set, &json!({ "recall": recall })), recall, &by_default, times);
+    }
+}
+
+#[test]
+fn a_recall_asked_for_far_away_holds_with_filters_and_dot_products() {
+    let mut rng = fastrand::Rng::with_seed(24);
+    for metric in ["dot", "cosine"] {
+        let mut vectors = clustered(&mut rng, 2 * CELLS + 20, 128, 300);
+        let queries = vectors.split_off(vectors.len() - 20);
+        let storage = block_on(built_with(&vectors, metric));
+        let set = Set::new(metric, single(&vectors), queries);
+        let clock = VirtualClock::new(LINK);
+        let far = LatencyStorage::new(storage.clone(), clock.clone(), ReadProfile::HTTP);
+        clock.run(async {
+            let options = OpenOptions { mode: OpenMode::ReadOnly, ..OpenOptions::default() };
+            let index = Index::open(far, options).await.unwrap();
+            for (percent, recall) in [(100, 0.9), (50, 0.9), (10, 0.9), (10, 0.95)] {
+                let tags: Vec<String> = (0..percent).map(|tag| format!("t{tag}")).collect();
+                let filter = if percent == 100 { json!(null) } else { json!({ "tag": tags }) };
+                let passes = |id: usize| id % 100 < percent;
+                let found = set.recall(&index, 0..20, passes, json!({ "recall": recall }), filter).await;
+                assert!(found >= recall - CHANCE, "{metric}, {percent} %: {found} where {recall} was asked for");
+            }
+        });
     }
 }
 

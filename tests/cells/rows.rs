@@ -97,6 +97,34 @@ fn degenerate_vectors_are_found() {
 }
 
 #[test]
+fn vectors_whose_products_leave_the_range_do_no_harm() {
+    type Maker = fn(usize) -> f32;
+    let lengths: [Maker; 4] =
+        [|_| 1e19, |id| if id % 1000 == 3 { 1e30 } else { 1.0 }, |id| if id == 7 { 3e38 } else { 1.0 }, |_| 1e37];
+    for (case, length) in lengths.into_iter().enumerate() {
+        for metric in ["l2", "dot", "cosine"] {
+            block_on(async {
+                let mut rng = fastrand::Rng::with_seed(case as u64);
+                let index = Index::open(store(), options(40, metric)).await.unwrap();
+                let mut vector = |id: usize| (0..40).map(|_| (rng.f32() - 0.5) * length(id)).collect::<Vec<f32>>();
+                let vectors: Vec<Vec<f32>> = (0..CELLS + 50).map(&mut vector).collect();
+                add(&index, 0, &single(&vectors[..3000])).await;
+                add(&index, 3000, &single(&vectors[3000..])).await;
+                merge(&index, 64 << 20).await;
+                assert_sound(&index).await;
+                for clause in [json!({}), json!({ "probes": 3 }), json!({ "exact": true })] {
+                    let mut clause = clause;
+                    (clause["field"], clause["value"]) = (json!("embedding"), json!(vectors[5]));
+                    let response = search(&index, json!({ "vector": clause, "limit": 20 })).await;
+                    assert_eq!(response.hits.len(), 20, "{metric} {case}");
+                    assert!(response.hits.iter().all(|hit| hit.score.is_finite()), "{metric} {case}");
+                }
+            });
+        }
+    }
+}
+
+#[test]
 fn the_best_vector_of_a_document_counts_and_a_document_can_be_the_question() {
     block_on(async {
         let mut rng = fastrand::Rng::with_seed(3);

@@ -185,14 +185,21 @@ impl Recorder {
         let kth = trial.neighbours.len().max(1) - 1;
         let (Some(first), Some(kth)) = (trial.candidates.first(), trial.candidates.get(kth)) else { return };
         let kind = usize::from(is_noise(query));
-        let spread = probe.spread();
-        self.nearness[kind].push(spread.nearness(kth.estimate));
-        let spread = spread.at(kth.estimate).max(f32::MIN_POSITIVE);
+        let (nearness, spread) = (probe.spread().nearness(kth.estimate), probe.spread().at(kth.estimate));
+        if !nearness.is_finite() || !spread.is_finite() {
+            // Of vectors whose products leave the range of f32 nothing can be said.
+            return;
+        }
+        self.nearness[kind].push(nearness);
+        let spread = spread.max(f32::MIN_POSITIVE);
         // Of what no probe came to it is known only that its cell ranks below all others.
         let least = trial.candidates.iter().map(|one| one.cell_rank).fold(first.cell_rank, f32::min);
         for (&ord, &cell_rank) in trial.neighbours.iter().zip(&trial.cell_ranks) {
             let found = trial.candidates.iter().find(|candidate| candidate.ord == ord);
-            let margin = |value: f32| ((kth.estimate - value) / spread).clamp(f32::MIN, f32::MAX);
+            let margin = |value: f32| {
+                let margin = (kth.estimate - value) / spread;
+                if margin.is_nan() { f32::MAX } else { margin.clamp(f32::MIN, f32::MAX) }
+            };
             self.cell_margins[kind].push(margin(cell_rank.max(least)));
             self.row_margins[kind].extend(found.map(|found| margin(found.estimate)));
         }

@@ -33,7 +33,7 @@ pub use codebook::{Codebook, FixedScale};
 pub use format::CellsMeta;
 pub use found::{Candidate, Found, Spread};
 pub(in crate::graph) use lloyd::{Centers, Means, half_square};
-pub use measure::{Recorder, Trial, Truth, queries_of, query_numbers};
+pub use measure::{CALIBRATION_K, Recorder, Trial, Truth, queries_of, query_numbers};
 pub use probe::{CellStream, Probe, ProbeOptions};
 pub(in crate::graph) use probe::{GroupQuery, SeenCenter};
 pub use shape::{CellPlace, CodeKind, CodeShape};

@@ -60,6 +60,11 @@ pub(super) fn fit_in_general(x: &[f32], bits: Bits) -> Interval {
 /// Where a descent begins, the squared norm, and what the error along the vector weighs; or the interval, where there is
 /// nothing to descend.
 fn beginning(x: &[f32], bits: Bits) -> Result<((f64, f64), f64, f64), Interval> {
+    let square = lane_sum(x, |v| f64::from(v) * f64::from(v));
+    if !square.is_finite() {
+        // Something of it left the range of f32: it says nothing, and does no harm.
+        return Err(Interval { lower: 0.0, upper: 0.0 });
+    }
     // By hand, here and for levels: in wasm `f32::min` is a call.
     let wider = |(min, max): (f32, f32), &v: &f32| (if v < min { v } else { min }, if v > max { v } else { max });
     let mut ends = x.iter().fold((f32::INFINITY, f32::NEG_INFINITY), wider);
@@ -70,7 +75,6 @@ fn beginning(x: &[f32], bits: Bits) -> Result<((f64, f64), f64, f64), Interval> 
     let (min, max) = (f64::from(ends.0), f64::from(ends.1));
     let mean = lane_sum(x, f64::from) / x.len() as f64;
     let variance = lane_sum(x, |v| (f64::from(v) - mean).powi(2)) / x.len() as f64;
-    let square = lane_sum(x, |v| f64::from(v) * f64::from(v));
     let half = NORMAL_HALF_WIDTH[bits.count() as usize - 1] * variance.sqrt();
     let start = ((mean - half).clamp(min, max), (mean + half).clamp(min, max));
     let along = (1.0 - LAMBDA) / square;

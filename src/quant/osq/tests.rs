@@ -109,6 +109,17 @@ fn integer_arithmetic_equals_decoded_vectors() {
 }
 
 #[test]
+fn what_left_the_range_has_an_interval_too() {
+    for bits in Bits::ALL {
+        for x in
+            [[f32::NAN; 4], [f32::INFINITY; 4], [1.0, f32::NAN, 2.0, 3.0], [f32::NEG_INFINITY, 1.0, 2.0, f32::INFINITY]]
+        {
+            assert_eq!(fit_interval(&x, bits), Interval { lower: 0.0, upper: 0.0 });
+        }
+    }
+}
+
+#[test]
 fn one_bit_fits_as_well_as_the_general_descent() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
