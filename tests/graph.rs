@@ -284,6 +284,8 @@ fn negative_scores_of_long_vectors_are_found_in_order() {
                 assert_eq!(response.hits.len(), limit.min(if filter.is_null() { COUNT } else { 42 }), "{mode}");
                 assert!(response.hits.is_sorted_by(|a, b| a.score >= b.score), "{mode}");
                 assert!(response.hits.last().unwrap().score < 0.0, "{mode}");
+                let expanded = response.stats.vectors_expanded;
+                assert_eq!(expanded > 0, mode == "walk", "{mode}: {expanded} expanded");
                 if filter.is_null() {
                     let found = response.hits.iter().filter(|hit| hit.score >= best[limit - 1] - 1e-4).count();
                     assert!(found * 10 >= limit * 9, "{mode}: {found} of {limit}");

@@ -186,7 +186,8 @@ impl Set {
             assert!(!self.gone[id], "{id} is deleted");
             let (exact, several) = (self.scores[query][id].unwrap(), self.docs[id].len() > 1);
             let difference = hit.score - exact;
-            assert!(difference < 1e-4 * exact.abs().max(1.0) && (several || difference > -1e-3), "{hit:?}");
+            let bound = 1e-4 * exact.abs().max(1.0);
+            assert!(difference < bound && (several || difference > -bound.max(1e-3)), "{hit:?} for {exact}");
         }
         hits.iter().filter(|hit| hit.score >= worst - 1e-5 * worst.abs()).count()
     }

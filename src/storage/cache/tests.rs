@@ -190,6 +190,27 @@ fn prefetch_starts_exactly_what_is_missing() {
 }
 
 #[test]
+fn prefetches_of_what_is_not_cached_reach_the_file_through_every_wrapper() {
+    let memory = MemoryStorage::new();
+    memory.insert("a", content(50_000));
+    let inner = CountingStorage::new(memory);
+    let outer = CountingStorage::new(inner.clone());
+    // Merges read past the cache, and so does everything where there is none.
+    for (round, (budget, access)) in [(1 << 20, Access::MERGE), (0, Access::SEARCH)].into_iter().enumerate() {
+        let file = block_on(outer.open("a", OpenOptions { access, len: None })).expect("open");
+        let file = BlockCache::new(budget).wrap(file, "a", access, &PROFILE);
+        file.prefetch(&[0..3_000, 30_000..30_001]);
+        let expected = round as u64 + 1;
+        assert_eq!((outer.total().prefetches, inner.total().prefetches), (expected, expected), "{access:?}");
+    }
+    // What is cached is loaded by the cache, as reads.
+    let file = block_on(outer.open("a", OpenOptions { access: Access::SEARCH, len: None })).expect("open");
+    let file = BlockCache::new(1 << 20).wrap(file, "a", Access::SEARCH, &PROFILE);
+    assert_eq!(file.prefetch(&[0..3_000, 30_000..30_001]), 2);
+    assert_eq!(inner.total().prefetches, 2);
+}
+
+#[test]
 fn no_back_off_when_half_is_resident() {
     let (clock, file, _) = remote(1 << 20);
     let cache = BlockCache::new(16 << 20);
