@@ -1,18 +1,19 @@
 //! Probing cells: a shortlist for exact scores out of the cells that can hold the nearest.
 //!
 //! ```text
-//! first    per segment and query the best cells, as many as the calibration of the segment says
+//! first    per segment and query the best cells, as many as the calibration of the segment says; few where the file is in
+//!          memory as it stands, since there the next step costs no wave
 //! widen    until no cell is left that ranks above the k-th best estimate less the segment's margin:
 //!          what lies there can still be among the best k
 //! short    all vectors whose estimate is above the k-th best less another margin
 //! ```
 //! The k-th best is that of all segments together, of the documents that pass and live. Margins are differences, measured
-//! while the segment was built ([`Calibration`](crate::graph::cells::Calibration)): they depend on how far vectors lie from
-//! their centers and codes from vectors, and hardly on the query, so that a question far from everything gets as many
-//! cells as it needs, and one in the middle of a cluster few. Where the request asks to *walk*, a segment that has a graph
-//! is walked instead of the first two steps: four times fewer codes are scored for the same recall, each for itself and at
-//! the price of a look-up, which at all sizes measured takes as long as to score whole cells or longer. Full-precision
-//! rows are touched by the last step alone.
+//! while the segment was built ([`Calibration`](crate::graph::cells::Calibration)), with vectors of the segment and with
+//! noise: a query whose neighbours are as near as those of vectors gets the margins of vectors, one that is far from
+//! everything those of noise. Where the request asks to *walk*, a segment that has a graph is walked instead of the first
+//! two steps: fewer codes are scored for the same recall, each for itself and at the price of a look-up, which at all
+//! sizes measured takes twice as long as to score whole cells or longer. Full-precision rows are touched by the last step
+//! alone.
 
 #![forbid(unsafe_code)]
 
